@@ -31,17 +31,6 @@ pub(super) enum Duplicates {
     Stamp,
 }
 
-/// What the two words of an item mean for its insert.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Situation {
-    /// There is a copy, and the insert rejects duplicates.
-    Duplicate,
-    /// The item's first bucket has more free slots than its second, or not.
-    Room { in_first: bool },
-    /// Both buckets are full.
-    Full,
-}
-
 /// How an attempt to insert ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
@@ -248,8 +237,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let buckets = self.locate(places);
         let words = self.words_in(buckets);
-        let situation = classify(places, buckets, words, duplicates);
-        if matches!(situation, Situation::Room { .. } | Situation::Duplicate) {
+        let is_there = || Bucket::either_holds(buckets, words, places);
+        // A hint, until both stripes are locked.
+        if emptier(words).1.has_room() || duplicates != Duplicates::Allow && is_there() {
             match self.try_place(key, duplicates) {
                 Attempt::NoRoom => {}
                 decided => return decided,
@@ -307,18 +297,20 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if !is_known_by::<F, _>(places, buckets) {
             return Attempt::KnowsTooLittle;
         }
-        match classify(places, buckets, self.words_in(buckets), duplicates) {
-            Situation::Duplicate => Attempt::Duplicate,
-            _ if duplicates != Duplicates::Allow && self.is_stashed(key) => Attempt::Duplicate,
-            Situation::Room { in_first } => {
-                let place = self.stamped(Place::select(in_first, places), duplicates);
-                let bucket = select_unpredictable(in_first, buckets[0], buckets[1]);
-                let stored = self.store_in(locked, bucket, place);
-                debug_assert!(stored, "nobody else writes to a locked bucket");
-                Attempt::Stored
-            }
-            Situation::Full => Attempt::NoRoom,
+        let words = self.words_in(buckets);
+        let is_there = || Bucket::either_holds(buckets, words, places) || self.is_stashed(key);
+        if duplicates != Duplicates::Allow && is_there() {
+            return Attempt::Duplicate;
         }
+        let (in_first, emptier) = emptier(words);
+        if !emptier.has_room() {
+            return Attempt::NoRoom;
+        }
+        let place = self.stamped(Place::select(in_first, places), duplicates);
+        let bucket = select_unpredictable(in_first, buckets[0], buckets[1]);
+        let stored = self.store_in(locked, bucket, place);
+        debug_assert!(stored, "nobody else writes to a locked bucket");
+        Attempt::Stored
     }
 
     /// Searches a path to a free slot and moves the entries along it, the last of them to
@@ -435,22 +427,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 /// Whether as much is known of an entry as both of its buckets tell.
 pub(super) fn is_known_by<F: Format, B: Bucket>(places: [Place; 2], buckets: [B; 2]) -> bool {
     (0..2).all(|at| buckets[at].slot::<F>(places[at]).is_some())
-}
-
-/// What the two words of an item mean for an insert: a hint, or the truth where both stripes are
-/// locked.
-#[inline]
-fn classify<F: Format, B: Bucket>(
-    places: [Place; 2],
-    buckets: [B; 2],
-    words: [F; 2],
-    duplicates: Duplicates,
-) -> Situation {
-    if duplicates != Duplicates::Allow && B::either_holds(buckets, words, places) {
-        return Situation::Duplicate;
-    }
-    let (in_first, emptier) = emptier(words);
-    if emptier.has_room() { Situation::Room { in_first } } else { Situation::Full }
 }
 
 /// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search
