@@ -3,8 +3,6 @@
 //! **Invariant:** a lookup that misses an item has read both of its buckets, and the stash if the version says so,
 //! while nothing of its version group was moved; or it has held their stripes.
 
-use core::iter;
-
 use super::bucket::Bucket;
 use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
@@ -14,15 +12,6 @@ use crate::sync::Ordering;
 
 /// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
 const MAX_LOOKUP_ROUNDS: usize = 8;
-
-/// What a lookup saw.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
-    Present,
-    Absent,
-    /// Every round found nothing, and found that the version had changed meanwhile.
-    Inconclusive,
-}
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
@@ -69,40 +58,22 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[cold]
     #[inline(never)]
     fn contains_inconclusive(self, entry: Entry, first: u64, second: u64) -> bool {
-        match self.look_up(Key { entry, first, second }, MAX_LOOKUP_ROUNDS - 1) {
-            Answer::Present => true,
-            Answer::Absent => false,
-            Answer::Inconclusive => {
-                // Relaxed: a number that orders nothing.
-                self.changing.inconclusive.fetch_add(1, Ordering::Relaxed);
-                true
-            }
-        }
+        let key = Key { entry, first, second };
+        (1..MAX_LOOKUP_ROUNDS).find_map(|_| self.look_once(key)).unwrap_or_else(|| {
+            // Relaxed: a number that orders nothing.
+            self.changing.inconclusive.fetch_add(1, Ordering::Relaxed);
+            true
+        })
     }
 
-    /// Looks until it is sure, at most `rounds` times.
+    /// One round. `None`: it found nothing, and the version has changed meanwhile. The stash comes after the words: see
+    /// [`stash`](super::stash).
     #[inline]
-    pub(super) fn look_up(self, key: Key, rounds: usize) -> Answer {
-        let mut looks = iter::repeat_with(|| self.look_once(key)).take(rounds);
-        looks.find(|look| *look != Answer::Inconclusive).unwrap_or(Answer::Inconclusive)
-    }
-
-    /// One round. The stash comes after the words: see [`stash`](super::stash).
-    #[inline]
-    fn look_once(self, key: Key) -> Answer {
+    fn look_once(self, key: Key) -> Option<bool> {
         let version = self.versions().read(self.geometry().version_group(key));
         let mut found = self.either_holds(key);
-        if found {
-            return Answer::Present;
-        }
-        let is_complete = !version.any_stashed() || self.read_stash(key, |_| found = true);
-        if found {
-            Answer::Present
-        } else if is_complete && version.validate_with_stash() {
-            Answer::Absent
-        } else {
-            Answer::Inconclusive
-        }
+        let is_complete = found || !version.any_stashed() || self.read_stash(key, |_| found = true);
+        (found || is_complete && version.validate_with_stash()).then_some(found)
     }
 
     /// The words of these buckets.
@@ -166,7 +137,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// How many copies there are: read under both stripes, unless there are certainly none.
     pub(crate) fn count(self, key: Key) -> usize {
         self.turns.take_locked();
-        if self.look_up(key, 1) == Answer::Absent {
+        if self.look_once(key) == Some(false) {
             return 0;
         }
         // Both: a removal under way in one bucket, which found no copy in the other, comes before all
@@ -225,18 +196,15 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(never)]
     fn get_slow(self, entry: Entry, first: u64, second: u64, found: &mut Candidates) {
         let key = Key { entry, first, second };
-        let round = || self.try_get_with_stash(key);
-        *found =
-            iter::repeat_with(round).take(MAX_LOOKUP_ROUNDS - 1).flatten().next().unwrap_or_else(
-                || {
-                    let places = key.places();
-                    let (_locked, buckets) = self.lock(places, self.locate(places));
-                    let mut candidates = Self::candidates(places, buckets, self.words_in(buckets));
-                    self.each_stashed(key, |bits| candidates.add(self.value_in(bits.into())));
-                    candidates.sort_added();
-                    candidates
-                },
-            );
+        let seen = (1..MAX_LOOKUP_ROUNDS).find_map(|_| self.try_get_with_stash(key));
+        *found = seen.unwrap_or_else(|| {
+            let places = key.places();
+            let (_locked, buckets) = self.lock(places, self.locate(places));
+            let mut candidates = Self::candidates(places, buckets, self.words_in(buckets));
+            self.each_stashed(key, |bits| candidates.add(self.value_in(bits.into())));
+            candidates.sort_added();
+            candidates
+        });
     }
 
     /// One round, as `try_get`, which looks in the stash as well.

@@ -395,9 +395,9 @@ pub const FAULTS: &[Fault] = faults! {
         replace "Ordering::Relaxed); true" with "Ordering::Relaxed); false"
         => OVERTAKEN_LOOKUP;
     LOOKUP contains_inconclusive: "a lookup whose version changed locks its stripes"
-        replace "match self.look_up("
-        with "let places = Key { entry, first, second }.places();
-            let _locked = self.lock(places, self.locate(places)); match self.look_up("
+        replace "(1..MAX_LOOKUP_ROUNDS)"
+        with "let places = key.places();
+            let _locked = self.lock(places, self.locate(places)); (1..MAX_LOOKUP_ROUNDS)"
         => &["stopped::writer_stopped_at_each_step_of_a_kick"];
 
     // The stripes, and what is checked under them.
