@@ -218,14 +218,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let (locked, buckets) = self.lock(places, self.locate(places));
         let [a, b] = places;
         let seen = Seen::at_each(buckets, self.words_in(buckets), places);
-        if let Some(stashed) = self.longest_stashed(key)
-            && seen.iter().all(|look| look.known().is_none_or(|known| known <= stashed.known()))
+        if let Some((mut writer, found)) = self.longest_stashed(key)
+            && seen.iter().all(|look| look.known().is_none_or(|known| known <= found.known))
         {
             match change {
-                Change::Remove => self.take_from_stash(key, stashed),
+                Change::Remove => self.take_from_stash(key, &mut writer, found, 1),
                 Change::Replace(_) | Change::Stamp => {
-                    let bits = self.replaced(stashed.bits().into(), change) as u32;
-                    self.replace_in_stash(key, stashed, bits)?;
+                    let bits = self.replaced(found.bits.into(), change) as u32;
+                    self.replace_in_stash(key, (writer, found), bits)?;
                 }
             }
             return Ok(true);

@@ -360,32 +360,34 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
 /// Removals.
 impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
-    /// The longest entry of the item in the stash. Called while both stripes of the item are held.
-    pub(super) fn longest_stashed(self, key: Key) -> Option<InStash<'a>> {
+    /// The longest entry of the item in the stash, whose shard is locked. Called while both stripes of the item are held.
+    pub(super) fn longest_stashed(self, key: Key) -> Option<(Writer<'a>, Match)> {
         let writer = self.lock_stash(key)?;
         let found = writer.longest(self.query(key, true))?;
-        Some(InStash { writer, found })
+        Some((writer, found))
     }
 
     /// Takes up to so many copies of this very entry out of the stash, where both stripes of the item are held. Says
     /// how many there were.
     pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> usize {
         let stashed = self.longest_stashed(key);
-        let Some(mut stashed) = stashed.filter(|stashed| stashed.known() == key.entry.known())
-        else {
+        let is_exact = |(_, found): &(_, Match)| found.known == key.entry.known();
+        let Some((mut writer, found)) = stashed.filter(is_exact) else {
             return 0;
         };
-        let copies = stashed.found.copies.min(most);
-        self.take(key, &mut stashed.writer, stashed.found, copies);
+        let copies = found.copies.min(most);
+        self.take_from_stash(key, &mut writer, found, copies);
         copies
     }
 
-    /// Takes a copy out of the stash, where both stripes of the item are held.
-    pub(super) fn take_from_stash(self, key: Key, mut stashed: InStash<'_>) {
-        self.take(key, &mut stashed.writer, stashed.found, 1);
-    }
-
-    fn take(self, key: Key, writer: &mut Writer<'_>, found: Match, copies: usize) {
+    /// Takes some copies of an entry of the item out of the stash, where both stripes of the item are held.
+    pub(super) fn take_from_stash(
+        self,
+        key: Key,
+        writer: &mut Writer<'_>,
+        found: Match,
+        copies: usize,
+    ) {
         let group = self.group_of(key);
         // Before the cell: a lookup may have read the words before a copy of the item was put there.
         let is_last = found.copies == copies && self.stashed_beside(writer, group) == 1;
@@ -418,10 +420,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn replace_in_stash(
         self,
         key: Key,
-        stashed: InStash<'_>,
+        (mut writer, found): (Writer<'_>, Match),
         bits: u32,
     ) -> Result<(), Refusal> {
-        let InStash { mut writer, found } = stashed;
         if bits == found.bits {
             return Ok(());
         }
@@ -435,7 +436,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
         // In its cell, which may be another one now.
         let found = writer.longest(self.query(key, true)).expect("the mutex is held");
-        self.take(key, &mut writer, found, 1);
+        self.take_from_stash(key, &mut writer, found, 1);
         Ok(())
     }
 
@@ -459,11 +460,11 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             self.add_dropped(self.take_exact_from_stash(key, MAX_COPIES));
             return;
         }
-        let stashed = self.longest_stashed(key);
-        if let Some(stashed) = stashed.filter(|stashed| stashed.known() == place.entry.known())
+        if let Some((mut writer, found)) = self.longest_stashed(key)
+            && found.known == place.entry.known()
             && self.try_place_locked(&locked, buckets, key, Duplicates::Allow) == Attempt::Stored
         {
-            self.take_from_stash(key, stashed);
+            self.take_from_stash(key, &mut writer, found, 1);
         }
     }
 
@@ -477,23 +478,6 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         // A shard whose entries are few now may still have as many lines as when all slots were full.
         let least = self.slots() / self.state.changing.stash.shards().len() / SLOTS_PER_CLASS;
         cells.lock().choose(geometry::mix(number), least)
-    }
-}
-
-/// An entry in the stash, whose shard is locked.
-pub(super) struct InStash<'a> {
-    writer: Writer<'a>,
-    found: Match,
-}
-
-impl InStash<'_> {
-    pub(super) fn known(&self) -> u32 {
-        self.found.known
-    }
-
-    /// What a slot would hold of it, in a growing table without the ring.
-    pub(super) fn bits(&self) -> u32 {
-        self.found.bits
     }
 }
 

@@ -79,10 +79,11 @@ pub(super) struct StashQuery {
 
 /// An entry that was found.
 #[derive(Clone, Copy)]
-pub(super) struct Match {
+pub(in crate::table) struct Match {
     at: usize,
-    pub(super) bits: u32,
-    pub(super) known: u32,
+    /// What a slot would hold of it, in a growing table without the ring.
+    pub(in crate::table) bits: u32,
+    pub(in crate::table) known: u32,
     pub(super) copies: usize,
 }
 
@@ -432,7 +433,7 @@ impl Cells {
 }
 
 /// The right to change the cells. RAII guard: gives it back on drop.
-pub(super) struct Writer<'a> {
+pub(in crate::table) struct Writer<'a> {
     cells: &'a Cells,
     owned: MutexGuard<'a, Owned>,
 }

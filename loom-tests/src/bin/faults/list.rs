@@ -353,7 +353,7 @@ pub const FAULTS: &[Fault] = faults! {
         => &["costs::lookup_beside_a_kick_of_another_version_group"];
 
     // The stash.
-    STASH take: "an entry is taken out of the stash before the version is bumped"
+    STASH take_from_stash: "an entry is taken out of the stash before the version is bumped"
         swap "self.versions().unstash(group, is_last);"
         and "writer.take(self.in_shard(group), found, copies);"
         => GOING_BACK;
@@ -380,7 +380,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.update_passing(array, home, passed);"
         with "(0..passed).for_each(|way| array.set_passing((home + way) & array.mask(), 0));"
         => &["stash::passed_line_against_lookup"];
-    STASH take: "the last copy of an entry clears the bit of its group"
+    STASH take_from_stash: "the last copy of an entry clears the bit of its group"
         replace "found.copies == copies && self.stashed_beside(writer, group) == 1" with "found.copies == copies"
         => &["stash::removal_beside_another_item_of_the_group"];
     INSERT try_place_locked: "an insert_unique does not look in the stash under its stripes"
