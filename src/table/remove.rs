@@ -50,16 +50,6 @@ impl InOther {
     }
 }
 
-/// How an attempt to change a copy ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Changed,
-    Absent,
-    /// A copy was seen, and was gone when its stripe was locked; or nothing was seen, and the
-    /// version changed meanwhile.
-    Overtaken,
-}
-
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One copy less of the item. `false`: there is none.
     #[inline(always)]
@@ -79,15 +69,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         let Key { entry, first, second } = key;
         self.change_slow(entry, first, second, change)
-    }
-
-    fn try_change(self, key: Key, change: Change) -> Outcome {
-        let version = self.versions().read(self.geometry().version_group(key));
-        match self.change_seen(key, change) {
-            Some(true) => Outcome::Changed,
-            None if version.validate() => Outcome::Absent,
-            Some(false) | None => Outcome::Overtaken,
-        }
     }
 
     /// Looks for a copy without a lock, and changes it under the stripe of its bucket. `None`: no
@@ -205,13 +186,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let key = Key { entry, first, second };
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
-            if self.versions().any_stashed(group) {
+            let version = self.versions().read(group);
+            if version.any_stashed() {
                 break;
             }
-            match self.try_change(key, change) {
-                Outcome::Changed => return Ok(true),
-                Outcome::Absent => return Ok(false),
-                Outcome::Overtaken => {}
+            match self.change_seen(key, change) {
+                Some(true) => return Ok(true),
+                None if version.validate() => return Ok(false),
+                // A copy was seen, and was gone when its stripe was locked; or nothing was seen, and the version
+                // changed meanwhile.
+                Some(false) | None => {}
             }
         }
         let places = key.places();

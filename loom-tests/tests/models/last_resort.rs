@@ -58,7 +58,7 @@ fn overtake_removals(
     let seen = Arc::new(Seen::default());
     let counts = Arc::clone(&seen);
     // The first attempt does without the version.
-    let mut loads = 2;
+    let mut loads = 1;
     probe::after_each_step(move |step| match step {
         Step::Load => {
             loads += 1;
@@ -71,7 +71,7 @@ fn overtake_removals(
             }
         }
         // The lock of an attempt. It loads some words and the version once more, and fails.
-        Step::Lock if loads >= seen_at => loads = 2 - seen_at,
+        Step::Lock if loads >= seen_at => loads = 1 - seen_at,
         // A lock without a look before it: the last resort.
         Step::Lock => {
             counts.locks.fetch_add(1, Ordering::Relaxed);
@@ -92,8 +92,8 @@ fn removal<L: Layout>(first: usize, second: usize) {
         model.thread(move |t| {
             // At the start the item is in 0.
             let mut there_and_back = ThereAndBack::new(t, new, back);
-            // The version is loaded twice, for the stash and for the words, and both words.
-            let seen = overtake_removals(4, move |is_seen, _| {
+            // The version and both words are loaded.
+            let seen = overtake_removals(3, move |is_seen, _| {
                 if is_seen {
                     there_and_back.go();
                 }
@@ -295,8 +295,8 @@ fn removal_beside_a_split<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             let mut there_and_back = ThereAndBack::new(t, new, back);
-            // The version twice, the extent and both words.
-            let seen = overtake_removals(5, move |is_seen, attempts| {
+            // The version, the extent and both words.
+            let seen = overtake_removals(4, move |is_seen, attempts| {
                 let is_last = !is_seen && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS;
                 if is_seen {
                     there_and_back.go();
@@ -323,8 +323,8 @@ fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
         model.thread(move |t| {
             let mut others = t.unrecorded();
             let mut is_gone = false;
-            // The version twice, the extent and both words.
-            let seen = overtake_removals(5, move |is_seen, _| {
+            // The version, the extent and both words.
+            let seen = overtake_removals(4, move |is_seen, _| {
                 if is_seen {
                     is_gone = others.remove(long);
                     assert!(is_gone);
