@@ -8,7 +8,7 @@ use core::hint::select_unpredictable;
 use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS};
 use super::entry::Entry;
 use super::geometry::{Key, Place};
-use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Node, Search};
+use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
 use super::stripes::{Locked, Stripe, Stripes};
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
@@ -350,13 +350,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn kick_within<const N: usize>(self, key: Key, duplicates: Duplicates) -> Option<Attempt> {
         let mut nodes = [Node::START; N];
         let mut search = Search::<B>::new(&mut nodes, self.buckets.placement(), key.places());
-        let (last, node) = match search.run::<F>(&self.buckets) {
-            Found::Path { last, node } => (last, node),
-            Found::Freed => return Some(Attempt::Stale),
-            Found::Nothing => return Some(Attempt::NoRoom),
-            Found::QueueFull => return None,
+        let (mut hop, node) = match search.run::<F>(&self.buckets) {
+            Ok(path) => path,
+            Err(ended) => return ended,
         };
-        let mut hop = last;
         for before in search.back::<F>(node, &self.buckets) {
             if !self.hop(hop) {
                 return Some(Attempt::Stale);

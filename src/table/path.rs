@@ -16,6 +16,7 @@ use core::iter;
 
 use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS};
 use super::geometry::{Key, Place};
+use super::insert::Attempt;
 use super::{Buckets, PlacementOf};
 use crate::arch;
 use crate::layout::{Format, MAX_SLOTS, Slot};
@@ -57,18 +58,6 @@ pub(super) struct Node {
 impl Node {
     /// One of the two buckets that a search starts from, before it is known.
     pub(super) const START: Self = Self { bucket: 0, moved: 0, parent: ROOT };
-}
-
-/// How a search ended.
-pub(super) enum Found {
-    /// A free slot, and the node from whose bucket the last hop leads there.
-    Path { last: Key, node: u16 },
-    /// A slot that was in use when its bucket was reached is free now: look again.
-    Freed,
-    /// The queue was too short for all that was reached.
-    QueueFull,
-    /// There is no path: everything within reach was looked at.
-    Nothing,
 }
 
 /// The first step of a search, from the buckets of both places of an item and their words, which is most of the
@@ -135,8 +124,10 @@ impl<'a, B: Buckets> Search<'a, B> {
         Self { placement, nodes, len: 2 }
     }
 
-    /// Looks for the shortest path; deterministic for a table that nobody changes.
-    pub(super) fn run<F: Format>(&mut self, buckets: &B) -> Found {
+    /// The shortest path: the last hop, which leads to a free slot, and the node from whose bucket it does. Or how the
+    /// insert ends without one; `None`: the queue was too short for all that was reached. Deterministic for a table that
+    /// nobody changes.
+    pub(super) fn run<F: Format>(&mut self, buckets: &B) -> Result<(Key, u16), Option<Attempt>> {
         let placement = self.placement;
         let words = buckets.words();
         // Relaxed: a hint, checked again under the stripes.
@@ -155,7 +146,8 @@ impl<'a, B: Buckets> Search<'a, B> {
             let node = next as u16;
             let bucket = B::Bucket::at(placement, self.nodes[next].bucket);
             let Some(slots) = word(bucket.number()).slots_if_full() else {
-                return Found::Freed;
+                // Freed since its bucket was reached: look again.
+                return Err(Some(Attempt::Stale));
             };
             // The other buckets and their words together, so that their cache misses overlap.
             let mut others = [None; MAX_SLOTS];
@@ -170,7 +162,7 @@ impl<'a, B: Buckets> Search<'a, B> {
                 (0..F::SLOTS).rev().find(|&slot| free[slot] && next_of(slot).is_some())
             {
                 let last = buckets.geometry::<F>().key_of(bucket.place::<F>(slots(slot)));
-                return Found::Path { last, node };
+                return Ok((last, node));
             }
             for (slot, other) in others.into_iter().enumerate().take(F::SLOTS).rev() {
                 if self.len == self.nodes.len() {
@@ -183,7 +175,7 @@ impl<'a, B: Buckets> Search<'a, B> {
             }
             next += 1;
         }
-        if queue_full { Found::QueueFull } else { Found::Nothing }
+        Err(if queue_full { None } else { Some(Attempt::NoRoom) })
     }
 
     /// The hops that lead from a bucket of the new item to `node`, the last of them first.
