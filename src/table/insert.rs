@@ -39,10 +39,8 @@ pub(super) enum Attempt {
     Duplicate,
     /// There is no free slot within reach; at the end of an insert, and none in the stash.
     NoRoom,
-    /// The stash cannot count one copy more.
-    TooManyCopies,
-    /// There is no memory for the stash.
-    NoMemory,
+    /// The stash cannot count one copy more, or there is no memory for it.
+    Refused(Refusal),
     /// What is to be inserted is itself an entry, and one of its buckets tells more of the position than is known.
     KnowsTooLittle,
     /// Another writer was faster on some hop; what was moved before stays moved.
@@ -211,8 +209,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                     Ok(false) => return Err(Refusal::Full),
                     Err(_) => return Err(Refusal::NoMemoryToGrow),
                 },
-                Attempt::TooManyCopies => return Err(Refusal::Full),
-                Attempt::NoMemory => return Err(Refusal::NoMemoryToGrow),
+                Attempt::Refused(refusal) => return Err(refusal),
                 Attempt::Stale => unreachable!("nobody overtakes the last resort"),
             }
         }
@@ -261,20 +258,29 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             None => self.kick(key, duplicates),
         };
         match kicked {
-            Attempt::NoRoom => {}
-            ended => return ended,
+            Attempt::NoRoom => self.insert_without_kicks(key, duplicates),
+            ended => ended,
         }
-        // It looks under both stripes first: the search held no lock, and others may have moved this very item
-        // meanwhile.
-        self.try_stash(key, duplicates)
     }
 
-    /// An insert that nobody can overtake: into a bucket, or the stash, and without a kick.
+    /// An insert that nobody can overtake: into a bucket, or the stash, and without a kick. `NoRoom`: it would be a new
+    /// entry of the stash, and there are as many entries as a full table has.
     fn insert_without_kicks(self, key: Key, duplicates: Duplicates) -> Attempt {
         let places = key.places();
-        let (locked, buckets) = self.lock(places, self.locate(places));
+        let buckets = self.locate(places);
+        // While no stripe is held: the cells may have to be replaced.
+        let reserved = self.reserve_in_stash(key);
+        let (locked, buckets) = self.lock(places, buckets);
+        // First it looks again: the search held no lock, and others may have moved this very item meanwhile.
         match self.try_place_locked(&locked, buckets, key, duplicates) {
-            Attempt::NoRoom => self.stash_locked(key, duplicates),
+            Attempt::NoRoom => match reserved {
+                Ok(()) => {
+                    let stamped = self.stamped_key(key, duplicates);
+                    let stashed = self.put_in_stash(&mut self.lock_cells(key), stamped, 1);
+                    stashed.map_or_else(Attempt::Refused, |()| Attempt::Stored)
+                }
+                Err(refused) => refused,
+            },
             decided => decided,
         }
     }

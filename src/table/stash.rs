@@ -139,7 +139,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Locks the cells of the item's group, which are there.
-    fn lock_cells(self, key: Key) -> Writer<'a> {
+    pub(super) fn lock_cells(self, key: Key) -> Writer<'a> {
         self.cells_of(self.group_of(key)).expect("what is stashed has a shard").lock()
     }
 
@@ -248,89 +248,52 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// Inserts.
-impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
-    /// A copy of an item into the stash, unless there is room in its buckets by now. `NoRoom`: it would be a new entry,
-    /// and there are as many entries as a full table has.
-    pub(super) fn try_stash(self, key: Key, duplicates: Duplicates) -> Attempt {
-        // While no stripe is held: the cells may have to be replaced.
-        let reserved = self.reserve_in_stash(key).map(drop);
-        let places = key.places();
-        let (locked, buckets) = self.lock(places, self.locate(places));
-        match self.try_place_locked(&locked, buckets, key, duplicates) {
-            Attempt::NoRoom => match reserved {
-                Ok(()) => {
-                    let stamped = self.stamped_key(key, duplicates);
-                    self.put_in_stash(&mut self.lock_cells(key), stamped, 1)
-                }
-                Err(refused) => refused,
-            },
-            decided => decided,
-        }
-    }
-
+impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Some copies of an entry into the stash.
     pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<(), Refusal> {
-        loop {
-            let attempt = match self.reserve_in_stash(key) {
-                Err(refused) => refused,
-                Ok(writer) => {
-                    drop(writer);
-                    let places = key.places();
-                    let _locked = self.lock(places, self.locate(places));
-                    self.put_in_stash(&mut self.lock_cells(key), key, copies)
-                }
-            };
-            match attempt {
-                Attempt::Stored => return Ok(()),
-                Attempt::Stale => {}
-                Attempt::NoMemory => return Err(Refusal::NoMemoryToGrow),
-                _ => return Err(Refusal::Full),
-            }
-        }
+        self.reserve_in_stash(key).map_err(|refused| match refused {
+            Attempt::Refused(refusal) => refusal,
+            _ => Refusal::Full,
+        })?;
+        let places = key.places();
+        let _locked = self.lock(places, self.locate(places));
+        self.put_in_stash(&mut self.lock_cells(key), key, copies)
     }
 
-    /// A copy of an item into the stash, while the stripes of both of its buckets are held.
-    pub(super) fn stash_locked(self, key: Key, duplicates: Duplicates) -> Attempt {
-        let key = self.stamped_key(key, duplicates);
-        match self.reserve_in_stash(key) {
-            Ok(mut writer) => self.put_in_stash(&mut writer, key, 1),
-            Err(refused) => refused,
+    /// Room in the stash for an entry, unless others take it. `NoRoom`: it is a new one, and there are as many entries
+    /// as a full table has.
+    pub(super) fn reserve_in_stash(self, key: Key) -> Result<(), Attempt> {
+        let cells = self.cells_of(self.group_of(key));
+        if cells.is_some_and(|cells| cells.lock().copies_of(key.even()) > 0) {
+            return Ok(());
         }
+        if self.looks_full() {
+            return Err(Attempt::NoRoom);
+        }
+        let shards = self.state.changing.stash.try_shards(self.key_bits());
+        let reserved = shards.and_then(|_| self.lock_cells(key).reserve(1));
+        reserved.map_err(|_| Attempt::Refused(Refusal::NoMemoryToGrow))
     }
 
-    /// Room in the stash for one copy more.
-    fn reserve_in_stash(self, key: Key) -> Result<Writer<'a>, Attempt> {
-        if self.cells_of(self.group_of(key)).is_none() {
-            if self.looks_full() {
-                return Err(Attempt::NoRoom);
-            }
-            let shards = self.state.changing.stash.try_shards(self.key_bits());
-            shards.map_err(|_| Attempt::NoMemory)?;
-        }
-        let mut writer = self.lock_cells(key);
-        match writer.copies_of(key.even()) {
-            MAX_COPIES => return Err(Attempt::TooManyCopies),
-            1.. => {}
-            _ if self.looks_full() => return Err(Attempt::NoRoom),
-            _ => writer.reserve(1).map_err(|_| Attempt::NoMemory)?,
-        }
-        Ok(writer)
-    }
-
-    /// Some copies of an entry into the stash, under the stripes of both of its buckets. `Stale`: others have taken the
-    /// room.
-    fn put_in_stash(self, writer: &mut Writer<'_>, key: Key, copies: usize) -> Attempt {
+    /// Some copies of an entry into the stash, under the stripes of both of its buckets. If it fails, nothing has
+    /// changed.
+    pub(super) fn put_in_stash(
+        self,
+        writer: &mut Writer<'_>,
+        key: Key,
+        copies: usize,
+    ) -> Result<(), Refusal> {
         let new = Stashed { place: key.even(), copies };
         match writer.copies_of(new.place) {
-            0 if !writer.has_room(1) => return Attempt::Stale,
-            held if held + copies > MAX_COPIES => return Attempt::TooManyCopies,
+            0 => writer.reserve(1).map_err(|_| Refusal::NoMemoryToGrow)?,
+            held if held + copies > MAX_COPIES => return Err(Refusal::Full),
             _ => {}
         }
         let group = self.group_of(key);
         let is_new = writer.add(self.in_shard(group), new);
         // After the cell: a lookup that sees the version sees the cell.
         self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);
-        Attempt::Stored
+        Ok(())
     }
 
     /// Whether the stash holds an entry of the item, whatever its value is. Called while both stripes of the item
@@ -428,12 +391,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
         let entry = Entry::knowing(bits.into(), found.known);
         let new = Key { entry, ..key };
-        if writer.copies_of(new.even()) == 0 {
-            writer.reserve(1).map_err(|_| Refusal::NoMemoryToGrow)?;
-        }
-        if self.put_in_stash(&mut writer, new, 1) != Attempt::Stored {
-            return Err(Refusal::Full);
-        }
+        self.put_in_stash(&mut writer, new, 1)?;
         // In its cell, which may be another one now.
         let found = writer.longest(self.query(key, true)).expect("the mutex is held");
         self.take_from_stash(key, &mut writer, found, 1);

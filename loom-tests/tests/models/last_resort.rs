@@ -105,7 +105,7 @@ fn removal<L: Layout>(first: usize, second: usize) {
     });
 }
 
-/// Four full buckets, except for one slot of 3. An insert of `new` (1, 2) moves `moved` from 2 to 3.
+/// Four full buckets, except for one slot of 3, and two that stay empty: the table is not full. An insert of `new` (1, 2) moves `moved` from 2 to 3.
 /// The other threads fill the last slot, with one more `high`, when the insert has found this path
 /// and locks its first stripe, which is not that of bucket 3. They free the slot again when the
 /// attempt has failed.
@@ -120,7 +120,7 @@ struct Overtaken<M: Subject> {
 
 impl<M: Subject> Overtaken<M> {
     fn new() -> Self {
-        let mut setup = Setup::new(4);
+        let mut setup = Setup::new(6);
         let [new, rest] = setup.items([(1, 2); 2]);
         let moved = setup.item(2, 3);
         let [high, low] = setup.items([(3, 0), (0, 1)]);
@@ -131,8 +131,8 @@ impl<M: Subject> Overtaken<M> {
 }
 
 /// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has failed has loaded `loads`
-/// words under its locks. In a filter that grows the last resort then loads the extent, and has no stripe yet; in
-/// another one it has its first stripe. Then the slot is free again, and `last` runs.
+/// words under its locks. In a filter that grows the last resort then loads the extent; in another one it looks for room
+/// in the stash. It has no stripe yet. Then the slot is free again, and `last` runs.
 fn overtake_inserts<M: Subject + 'static>(
     thread: &Thread<M>,
     high: Item,
@@ -163,12 +163,6 @@ fn overtake_inserts<M: Subject + 'static>(
                 assert!(others.insert(high));
                 filled = true;
                 script.attempts.fetch_add(1, Ordering::Relaxed);
-            } else if since_lock > 0 {
-                assert!(others.remove(high));
-                filled = false;
-                last(&mut others);
-                last_resort = true;
-                script.locks.fetch_add(1, Ordering::Relaxed);
             }
             since_lock = 0;
         }
@@ -208,7 +202,7 @@ fn insert_overtaken_in_every_attempt<L: Layout>() {
     });
 }
 
-/// A slot of bucket 2 is freed while the last resort waits for its stripe: there is room in the end, and nothing is
+/// A slot of bucket 2 is freed when the last resort has no stripe yet: there is room in the end, and nothing is
 /// stashed.
 fn insert_that_finds_room_in_the_end<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
@@ -257,8 +251,8 @@ fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
     });
 }
 
-/// Another thread stores the item while the last resort waits for its second stripe, that of bucket 2. A third frees a
-/// slot there: there is room for a second copy, and it must not be stored.
+/// Another thread stores the item when the last resort has no stripe yet. A third frees a slot of bucket 2: there is room
+/// for a second copy, and it must not be stored.
 fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
     setup.check_with(1, 2, move |model| {

@@ -145,7 +145,7 @@ fn lookup_of_what_is_stashed<L: GrowingLayout + Layout>() {
 
 fn insert_into_the_stash<L: GrowingLayout + Layout>() {
     let (setup, x, _) = full::<L>();
-    setup.thread([widen()]).thread([insert(x), contains(x)]).check(9300, 2);
+    setup.thread([widen()]).thread([insert(x), contains(x)]).check(8800, 2);
 }
 
 /// A slot is freed, and what is stashed goes there.

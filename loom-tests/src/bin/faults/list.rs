@@ -360,7 +360,7 @@ pub const FAULTS: &[Fault] = faults! {
     STASH put_in_stash: "the version does not say that something is stashed"
         without "self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);"
         => &["stash::insert_known_to_a_lookup"];
-    STASH try_stash: "an entry goes into the stash after its stripes are given back"
+    INSERT insert_without_kicks: "an entry goes into the stash after its stripes are given back"
         replace "let stamped = self.stamped_key(key, duplicates);"
         with "let stamped = self.stamped_key(key, duplicates);
             drop(locked);"
@@ -461,13 +461,12 @@ pub const FAULTS: &[Fault] = faults! {
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
         => OVERTAKEN_REMOVALS;
-    INSERT insert_without_kicks: "the last resort of an insert does not stash"
-        replace "self.stash_locked(key, duplicates)" with "Attempt::NoRoom"
+    INSERT insert_as_it_is: "the last resort of an insert does not stash"
+        replace "self.insert_without_kicks(key, duplicates)" with "self.try_place(key, duplicates)"
         => &["last_resort::insert_overtaken_in_every_attempt"];
     INSERT insert_without_kicks: "the last resort of an insert locks one of its stripes"
-        replace "let (locked, buckets) = self.lock(places, self.locate(places));"
-        with "let buckets = self.locate(places);
-            let locked = self.lock_stripes([buckets[0].number()]);"
+        replace "let (locked, buckets) = self.lock(places, buckets);"
+        with "let locked = self.lock_stripes([buckets[0].number()]);"
         => &["last_resort::insert_whose_bucket_is_split"];
     INSERT insert_as_it_is: "the last resort of an insert_unique allows duplicates"
         replace "self.insert_without_kicks(key, duplicates)"
@@ -766,12 +765,12 @@ pub const FAULTS: &[Fault] = faults! {
     INSERT store_absent: "a new item is stored though its buckets have changed since they were read"
         replace "let is_same =" with "let is_same = true ||"
         => &["ages::two_inserts_beside_an_advance"];
-    STASH stash_locked: "what the last resort stashes has no stamp"
-        without "let key = self.stamped_key(key, duplicates);"
-        => &["last_resort::stamp_overtaken_in_every_attempt"];
-    STASH try_stash: "what is stashed has no stamp"
+    INSERT insert_without_kicks: "what is stashed has no stamp"
         replace "self.stamped_key(key, duplicates)" with "key"
-        => &["expiring::stamp_without_room_beside_an_advance"];
+        => &[
+            "expiring::stamp_without_room_beside_an_advance",
+            "last_resort::stamp_overtaken_in_every_attempt",
+        ];
 
     // Time.
     EXPIRING insert_with: "an insert looks at the time when it has stored its item"
