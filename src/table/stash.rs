@@ -223,25 +223,18 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if entries.is_empty() {
             return Ok(());
         }
-        self.state.changing.stash.try_shards(self.key_bits())?;
-        let shards = self.state.changing.stash.shards();
-        let mut by_group = try_with_capacity(entries.len())?;
-        by_group.extend(entries.iter().map(|&words| {
-            let key = self.geometry().key_of(Stashed::of_words(words).place);
-            (self.group_of(key), words)
-        }));
-        by_group.sort_unstable_by_key(|&(group, _)| (group % shards.len(), group));
-        for of_group in by_group.chunk_by(|(one, _), (other, _)| one == other) {
-            let group = of_group[0].0;
-            self.versions().stashed(group, !self.versions().any_stashed(group));
-        }
-        for of_shard in by_group.chunk_by_mut(|(a, _), (b, _)| a % shards.len() == b % shards.len())
-        {
-            let shard = of_shard[0].0 % shards.len();
-            for (group, _) in &mut *of_shard {
-                *group = self.in_shard(*group);
+        let shards = self.state.changing.stash.try_shards(self.key_bits())?;
+        for (at, shard) in shards.iter().enumerate() {
+            let mut of_shard = Vec::new();
+            for &words in entries {
+                let key = self.geometry().key_of(Stashed::of_words(words).place);
+                let group = self.group_of(key);
+                if group % shards.len() == at {
+                    self.versions().stashed(group, !self.versions().any_stashed(group));
+                    try_push(&mut of_shard, (self.in_shard(group), words))?;
+                }
             }
-            shards[shard].lock().fill(of_shard)?;
+            shard.lock().fill(&mut of_shard)?;
         }
         Ok(())
     }
