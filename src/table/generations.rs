@@ -25,7 +25,7 @@
 use core::ops::RangeInclusive;
 
 use super::bucket::Bucket;
-use super::entry::{Entry, ValueBits, Values};
+use super::entry::{ValueBits, Values};
 use super::geometry::{Key, Place};
 use super::insert::Duplicates;
 use super::{Buckets, State, Table};
@@ -177,15 +177,14 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             self.grow_if_loaded(places);
             return Ok(true);
         }
-        let Key { entry, first, second } = key;
-        self.insert_stamped_slow(entry, first, second)
+        self.insert_stamped_slow(places[0])
     }
 
     /// An insert of an item that has an older stamp, or is stashed, or must kick. Repeats what another thread's success
-    /// has overtaken. See [`Key`] for the arguments.
+    /// has overtaken. See [`Key`] for the argument.
     #[inline(never)]
-    fn insert_stamped_slow(self, entry: Entry, first: u64, second: u64) -> Result<bool, Refusal> {
-        let key = Key { entry, first, second };
+    fn insert_stamped_slow(self, place: Place) -> Result<bool, Refusal> {
+        let key = self.geometry().key_of(place);
         loop {
             // Before the words, as in `insert_stamped`.
             let clock = self.clock();
@@ -199,7 +198,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
                     return Ok(false);
                 }
             } else if let Some(older) = older {
-                let entry = self.geometry().shape.with_value(entry, older);
+                let entry = self.geometry().shape.with_value(key.entry, older);
                 if self.restamp(Key { entry, ..key })? {
                     return Ok(false);
                 }

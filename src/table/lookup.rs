@@ -51,14 +51,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if self.stash_lacks(key) && version.validate_with_stash() {
             return false;
         }
-        self.contains_inconclusive(entry, first, second)
+        self.contains_inconclusive(key.places()[0])
     }
 
-    /// The rest of a lookup whose first round was inconclusive. See [`Key`] for the arguments.
+    /// The rest of a lookup whose first round was inconclusive. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
-    fn contains_inconclusive(self, entry: Entry, first: u64, second: u64) -> bool {
-        let key = Key { entry, first, second };
+    fn contains_inconclusive(self, place: Place) -> bool {
+        let key = self.geometry().key_of(place);
         (1..MAX_LOOKUP_ROUNDS).find_map(|_| self.look_once(key)).unwrap_or_else(|| {
             // Relaxed: a number that orders nothing.
             self.changing.inconclusive.fetch_add(1, Ordering::Relaxed);
@@ -175,7 +175,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         }
         // Not returned by the call: what a call returns is in memory, also where nothing is called.
         let mut candidates = Candidates::new();
-        self.get_slow(key.entry, key.first, key.second, &mut candidates);
+        self.get_slow(key.places()[0], &mut candidates);
         candidates
     }
 
@@ -191,11 +191,11 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     }
 
     /// The rest of a `get` whose first round saw something move: some more rounds, and then both words
-    /// under their stripes. See [`Key`] for the arguments.
+    /// under their stripes. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
-    fn get_slow(self, entry: Entry, first: u64, second: u64, found: &mut Candidates) {
-        let key = Key { entry, first, second };
+    fn get_slow(self, place: Place, found: &mut Candidates) {
+        let key = self.geometry().key_of(place);
         let seen = (1..MAX_LOOKUP_ROUNDS).find_map(|_| self.try_get_with_stash(key));
         *found = seen.unwrap_or_else(|| {
             let places = key.places();

@@ -67,8 +67,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if self.change_seen(key, change) == Some(true) {
             return Ok(true);
         }
-        let Key { entry, first, second } = key;
-        self.change_slow(entry, first, second, change)
+        self.change_slow(key.places()[0], change)
     }
 
     /// Looks for a copy without a lock, and changes it under the stripe of its bucket. `None`: no
@@ -173,17 +172,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Each attempt that fails was overtaken by another writer's success. After
     /// [`MAX_OPTIMISTIC_ATTEMPTS`] of them it locks both stripes, and then nobody overtakes it.
-    /// See [`Key`] for the arguments.
+    /// See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
-    fn change_slow(
-        self,
-        entry: Entry,
-        first: u64,
-        second: u64,
-        change: Change,
-    ) -> Result<bool, Refusal> {
-        let key = Key { entry, first, second };
+    fn change_slow(self, place: Place, change: Change) -> Result<bool, Refusal> {
+        let key = self.geometry().key_of(place);
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
             let version = self.versions().read(group);

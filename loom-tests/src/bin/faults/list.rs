@@ -346,7 +346,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
         => OVERTAKEN_LOOKUP;
     REMOVE change: "a removal that finds no copy at first does not look again with the version"
-        replace "self.change_slow(entry, first, second, change)" with "Ok(false)"
+        replace "self.change_slow(key.places()[0], change)" with "Ok(false)"
         => REMOVALS;
     VERSIONS counter: "all fingerprints share one version"
         replace "self.groups.at(group)" with "self.groups.at(group & 0)"
