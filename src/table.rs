@@ -52,7 +52,6 @@ use self::control::Control;
 use self::entry::Values;
 use self::expiry::Expiry;
 pub(crate) use self::fixed::{Fixed, FixedBucket};
-use self::generations::Present;
 pub(crate) use self::geometry::{Geometry, Key, Place};
 #[cfg(feature = "__internals")]
 pub use self::geometry::{alternate, key};
@@ -178,7 +177,8 @@ struct Changing {
     mirror: Mirror,
     stash: Stash,
     expiry: Expiry,
-    present: Present,
+    /// The bits of the [`Clock`](generations::Clock).
+    present: AtomicU64,
 }
 
 /// Where the items of a table are at one time.
@@ -236,10 +236,10 @@ impl<B: Buckets> State<B> {
             generations: 0,
             changing: TryBox::try_new(CachePadded::new(Changing {
                 inconclusive: AtomicU64::new(0),
-                mirror: Mirror::new(),
+                mirror: Mirror::default(),
                 stash: Stash::new(versions::groups_of(max_buckets)),
-                expiry: Expiry::new(),
-                present: Present::new(),
+                expiry: Expiry::default(),
+                present: AtomicU64::new(0),
             }))?,
             turns: Turns::new(),
         })

@@ -84,7 +84,7 @@ pub(crate) fn moving<T>(order: Ordering, moves: impl FnOnce() -> T) -> T {
 }
 
 /// loom's atomic word, which calls the hook after each access.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AtomicU64 {
     atomic: loom::sync::atomic::AtomicU64,
     /// Whether it is one of an array: the word of a bucket, or a version.
@@ -228,6 +228,7 @@ impl<T> SetOnce<T> {
 }
 
 /// loom's mutex in place of that of another crate.
+#[derive(Default)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
 pub(crate) type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
@@ -247,13 +248,10 @@ impl<T> Mutex<T> {
 }
 
 /// loom's in place of that of another crate.
+#[derive(Default)]
 pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
 
 impl<T> RwLock<T> {
-    pub(crate) fn new(value: T) -> Self {
-        Self(loom::sync::RwLock::new(value))
-    }
-
     pub(crate) fn read(&self) -> loom::sync::RwLockReadGuard<'_, T> {
         self.0.read().expect("no thread panics while it holds it")
     }

@@ -31,47 +31,16 @@ use super::{Buckets, State, Table};
 use crate::layout::{Format, Slot};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
-/// Which value is retiring.
-///
-/// | bits | meaning |
-/// |---|---|
-/// | 0 to 31 | the value |
-/// | 32 | whether there is one |
-#[derive(Clone, Copy)]
-struct Retiring(u64);
-
-impl Retiring {
-    const NONE: Self = Self(0);
-
-    fn value(value: u32) -> Self {
-        Self(1 << u32::BITS | u64::from(value))
-    }
-
-    #[inline]
-    fn includes(self, value: u32) -> bool {
-        self.0 == Self::value(value).0
-    }
-}
-
 /// What becomes of entries by their values.
+#[derive(Default)]
 pub(super) struct Expiry {
-    /// A [`Retiring`].
+    /// The value that is retiring, plus one; 0 if there is none.
     retiring: AtomicU64,
     /// Entries that were dropped in place of being moved, and not reported yet.
     dropped: AtomicU64,
     /// Held by whoever removes a value, merges, clears the table, or ends a snapshot. It is taken before the mutex of
     /// those who split, and before any stripe.
     removing: Mutex<()>,
-}
-
-impl Expiry {
-    pub(super) fn new() -> Self {
-        Self {
-            retiring: AtomicU64::new(Retiring::NONE.0),
-            dropped: AtomicU64::new(0),
-            removing: Mutex::new(()),
-        }
-    }
 }
 
 impl<B: Buckets> State<B> {
@@ -82,9 +51,9 @@ impl<B: Buckets> State<B> {
 
     /// From now on this value retires, or none.
     pub(crate) fn retire(&self, value: Option<u32>) {
-        let retiring = value.map_or(Retiring::NONE, Retiring::value);
+        let retiring = value.map_or(0, |value| u64::from(value) + 1);
         // Release: pairs with the load in `is_retiring`.
-        self.changing.expiry.retiring.store(retiring.0, Ordering::Release);
+        self.changing.expiry.retiring.store(retiring, Ordering::Release);
     }
 
     /// Some entries with the value that is retiring are dropped. Called before the store that takes them out.
@@ -115,8 +84,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn is_retiring(self, bits: u64) -> bool {
         // Acquire: whoever drops an entry before step 2 of the sweep passes on to lookups, with the bump, what was
         // stored before the sweep began, as the sweep itself does.
-        let retiring = || Retiring(self.changing.expiry.retiring.load(Ordering::Acquire));
-        B::Values::ANY && retiring().includes(self.value_in(bits))
+        let retiring = || self.changing.expiry.retiring.load(Ordering::Acquire);
+        B::Values::ANY && retiring() == u64::from(self.value_in(bits)) + 1
     }
 
     /// Called before an entry of this version group is dropped, under the stripe of its bucket.

@@ -31,7 +31,7 @@ use super::insert::Duplicates;
 use super::{Buckets, State, Table};
 use crate::error::Refusal;
 use crate::layout::Format;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 /// The fewest generations, and the most.
 pub(crate) const COUNTS: RangeInclusive<u32> = 2..=256;
@@ -101,21 +101,12 @@ pub(crate) enum Stamping {
     IfAbsent,
 }
 
-/// The clock of a table.
-pub(super) struct Present(AtomicU64);
-
-impl Present {
-    pub(super) fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-}
-
 impl<B: Buckets> State<B> {
     /// The same, of an empty table that no other thread has, with generations.
     pub(crate) fn with_generations(mut self, Generations { count, clock }: Generations) -> Self {
         self.generations = count;
         // Relaxed: no other thread has it yet.
-        self.changing.present.0.store(clock.bits(), Ordering::Relaxed);
+        self.changing.present.store(clock.bits(), Ordering::Relaxed);
         self
     }
 
@@ -128,12 +119,12 @@ impl<B: Buckets> State<B> {
     pub(crate) fn clock(&self) -> Clock {
         // SeqCst: pairs with the store in `set_clock`. Whoever sees a generation sees that the entries which had its
         // stamp before were removed, and that the stamp does not retire any more.
-        Clock(self.changing.present.0.load(Ordering::SeqCst))
+        Clock(self.changing.present.load(Ordering::SeqCst))
     }
 
     fn set_clock(&self, clock: Clock) {
         // SeqCst: a generation begins here. Pairs with the load in `clock`.
-        self.changing.present.0.store(clock.bits(), Ordering::SeqCst);
+        self.changing.present.store(clock.bits(), Ordering::SeqCst);
     }
 }
 

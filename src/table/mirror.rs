@@ -66,18 +66,13 @@ impl Image {
 }
 
 /// A second place for every store of a word, while a snapshot is taken.
+#[derive(Default)]
 pub(super) struct Mirror {
     /// Held by whoever takes a snapshot. It is taken before any stripe.
     pub(super) taking: Mutex<()>,
     /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
     /// first time, all stripes.
     pub(super) words: RwLock<Option<TryBox<Chunks>>>,
-}
-
-impl Mirror {
-    pub(super) fn new() -> Self {
-        Self { taking: Mutex::new(()), words: RwLock::new(None) }
-    }
 }
 
 /// A mirror in use. RAII guard: takes it away on drop. While there is one, no stripes and no words are replaced.

@@ -281,13 +281,13 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         file: GENERATIONS,
-        line: "Clock(self.changing.present.0.load(Ordering::SeqCst))",
+        line: "Clock(self.changing.present.load(Ordering::SeqCst))",
         how: "Acquire, not SeqCst",
         reason: ORDER_OF_CALLS,
     },
     Exception {
         file: GENERATIONS,
-        line: "self.changing.present.0.store(clock.bits(), Ordering::SeqCst);",
+        line: "self.changing.present.store(clock.bits(), Ordering::SeqCst);",
         how: "Release, not SeqCst",
         reason: ORDER_OF_CALLS,
     },
