@@ -29,9 +29,6 @@ const VERSION: u32 = 1;
 /// What is added to the number of a kind, if it is that of a table that grows.
 const GROWING_KIND: u8 = 1;
 
-/// The greatest number of a kind.
-const MAX_KIND: u8 = 2 * Content::Stamped as u8 + GROWING_KIND;
-
 /// What a table holds. The number of its kind is twice this one, and [`GROWING_KIND`] if it grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -44,16 +41,6 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// That of the kind with this number, which there is.
-    #[inline]
-    fn of_kind(kind: u8) -> Self {
-        match kind / 2 {
-            0 => Self::Items,
-            1 => Self::Pairs,
-            _ => Self::Stamped,
-        }
-    }
-
     pub(crate) fn has_values(self) -> bool {
         self != Self::Items
     }
@@ -156,10 +143,8 @@ impl Header {
         if stated != checksum(&bytes[..HEADER_BYTES - CHECKSUM_BYTES]) {
             return Err(Error::Damaged);
         }
-        if kind > MAX_KIND {
-            return Err(Error::UnknownKind { kind });
-        }
-        let content = Content::of_kind(kind);
+        let contents = [Content::Items, Content::Pairs, Content::Stamped];
+        let content = *contents.get(usize::from(kind / 2)).ok_or(Error::UnknownKind { kind })?;
         let (has_values, grows) = (content.has_values(), kind & GROWING_KIND > 0);
         let layout = LayoutId::find(encoding, fingerprint_bits.into(), slots.into())
             .filter(|layout| !grows || layout.properties().growth.is_some())
