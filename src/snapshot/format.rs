@@ -228,9 +228,13 @@ impl Header {
         if end != checksum(before).to_le_bytes() {
             return Err(Error::Damaged);
         }
-        by_layout!(self.layout, F => match self.value_bits {
-            0 => validate_with::<F, _>(self, bytes, NoValues),
-            bits => validate_with::<F, _>(self, bytes, ValueBits::new(F::ID.properties(), bits)),
+        let values = |bits| ValueBits::new(self.layout.properties(), bits);
+        // Of a layout that does not grow nothing is left of the last two.
+        by_layout!(self.layout, F => match (F::GROWS && self.grows, self.value_bits) {
+            (false, 0) => validate_buckets::<F, FixedBucket<_>>(self, bytes, NoValues),
+            (false, bits) => validate_buckets::<F, FixedBucket<_>>(self, bytes, values(bits)),
+            (true, 0) => validate_buckets::<F, GrowingBucket<_>>(self, bytes, NoValues),
+            (true, bits) => validate_buckets::<F, GrowingBucket<_>>(self, bytes, values(bits)),
         })
     }
 
@@ -345,19 +349,6 @@ pub(crate) fn cell_words(entry: &[u8; PAIR_BYTES]) -> CellWords {
 /// Two numbers.
 pub(crate) fn numbers_of(pair: &[u8; PAIR_BYTES]) -> [u64; 2] {
     [&pair[..8], &pair[8..]].map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
-}
-
-fn validate_with<F: Format, V: Values>(
-    header: &Header,
-    bytes: &[u8],
-    values: V,
-) -> Result<(), Error> {
-    // The first of these is known at compile time.
-    if F::GROWS && header.grows {
-        validate_buckets::<F, GrowingBucket<V>>(header, bytes, values)
-    } else {
-        validate_buckets::<F, FixedBucket<V>>(header, bytes, values)
-    }
 }
 
 fn validate_buckets<F: Format, B: Bucket>(
