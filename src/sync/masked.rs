@@ -43,12 +43,3 @@ impl<T> Deref for Masked<T> {
         &self.slice
     }
 }
-
-impl<'a, T> IntoIterator for &'a Masked<T> {
-    type Item = &'a T;
-    type IntoIter = core::slice::Iter<'a, T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.slice.iter()
-    }
-}

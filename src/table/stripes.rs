@@ -160,7 +160,7 @@ impl Stripes {
     /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other. There is a mirror,
     /// so nobody retires them.
     pub(super) fn start_recording(&self) {
-        for stripe in &self.stripes {
+        for stripe in &*self.stripes {
             let _locked = stripe.lock.lock().expect("nobody retires it");
             stripe.recording.set(true);
         }
@@ -283,7 +283,7 @@ impl<G> Locked<'_, G> {
 impl Locked<'_, All<'_>> {
     /// No slot is in use anywhere.
     pub(super) fn vacate_all(&self) {
-        for stripe in &self.stripes.stripes {
+        for stripe in &*self.stripes.stripes {
             stripe.occupied.set(0);
         }
     }
@@ -295,7 +295,7 @@ impl Locked<'_, All<'_>> {
 
     /// From now on, no store goes to the mirror.
     pub(super) fn stop_recording(&self) {
-        for stripe in &self.stripes.stripes {
+        for stripe in &*self.stripes.stripes {
             stripe.recording.set(false);
         }
     }

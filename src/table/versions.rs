@@ -118,7 +118,7 @@ impl Versions {
 
     /// Bumps every group, of none of which anything is stashed any more.
     pub(super) fn bump_all(&self) {
-        for group in &self.groups {
+        for group in &*self.groups {
             // Relaxed: whoever calls this holds all stripes.
             let stashed = group.load(Ordering::Relaxed) & STASHED;
             // Release: as in `bump`.
@@ -138,7 +138,7 @@ impl Versions {
 
     /// Called when others have been published in their place, while all stripes are held.
     pub(super) fn retire(&self) {
-        for group in &self.groups {
+        for group in &*self.groups {
             // SeqCst: pairs with `read`. A lookup that begins with an older value comes before all that is inserted
             // from now on. One that begins with this value sees what is published, as by a Release store; and so does
             // the second look of one that read what was moved since then.
