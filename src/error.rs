@@ -487,14 +487,6 @@ pub enum Refusal {
     ValueTooLarge,
 }
 
-impl From<Refusal> for &'static Error {
-    fn from(refusal: Refusal) -> Self {
-        // An `Error` may own memory, so these are no constants that the compiler would keep for ever by itself.
-        static REFUSED: [Error; 3] = [Error::Full, Error::NoMemoryToGrow, Error::ValueTooLarge];
-        &REFUSED[refusal as usize]
-    }
-}
-
 impl From<Refusal> for Error {
     #[inline]
     fn from(refusal: Refusal) -> Self {
@@ -523,7 +515,9 @@ impl Stopped {
 
 impl From<Stopped> for Error {
     fn from(Stopped { index, stored, cause }: Stopped) -> Self {
-        Self::Stopped { index, stored, cause: cause.into() }
+        // An `Error` may own memory, so these are no constants that the compiler would keep for ever by itself.
+        static CAUSES: [Error; 3] = [Error::Full, Error::NoMemoryToGrow, Error::ValueTooLarge];
+        Self::Stopped { index, stored, cause: &CAUSES[cause as usize] }
     }
 }
 
