@@ -159,7 +159,7 @@ use crate::table::generations::Stamping;
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub struct ExpiringCuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    inner: ExpiringInner<L, S>,
+    pub(crate) inner: ExpiringInner<L, S>,
     timer: Option<Timer>,
     /// Whether an insert makes room.
     forgets_oldest: bool,
@@ -806,11 +806,6 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 
     pub(crate) fn from_inner(inner: ExpiringInner<L, S>) -> Self {
         Self::new_with(inner, None, false)
-    }
-
-    #[cfg(coucal_model)]
-    pub(crate) fn inner(&self) -> &ExpiringInner<L, S> {
-        &self.inner
     }
 
     forward_to_inner! {

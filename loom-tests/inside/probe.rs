@@ -110,7 +110,7 @@ impl<L: Storage + 'static, const TIMED: bool> Modelled for Expiring<L, TIMED> {
     }
 
     fn inner(filter: &Self::Shared) -> &InnerOf<Self> {
-        filter.inner()
+        &filter.inner
     }
 }
 
@@ -338,7 +338,7 @@ pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize, generations: u3
 /// where that value was stored `SeqCst`, and an initial value was not stored at all.
 fn store_zeros<B: Buckets>(state: &State<B>) {
     let words = (0..state.buckets.reached()).map(state.buckets.words());
-    words.chain(&state.versions().groups).for_each(|word| word.store(0, Ordering::SeqCst));
+    words.chain(&*state.versions().groups).for_each(|word| word.store(0, Ordering::SeqCst));
     if let Some(growing) = state.buckets.growing() {
         growing.publish(growing.extent());
     }
