@@ -67,7 +67,10 @@ pub(crate) fn equal_lanes<const BITS: u32, const SLOTS: usize>(
 ) -> Marks {
     if const { has_comparison(BITS) } {
         // SAFETY: SSE2 is part of x86-64.
-        unsafe { equal_lanes_in_vector::<BITS>(words, value, mask, Lanes::<BITS, SLOTS>::HIGH) }
+        unsafe {
+            let below = _mm_and_si128(vector(words), broadcast::<BITS>(mask));
+            marks(equal::<BITS>(below, value & mask), Lanes::<BITS, SLOTS>::HIGH)
+        }
     } else {
         portable::equal_lanes::<BITS, SLOTS>(words, value, mask)
     }
@@ -133,18 +136,6 @@ fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> __m128
         besides = _mm_and_si128(besides, broadcast::<BITS>(mask));
     }
     equal::<BITS>(_mm_or_si128(known_beyond, besides), 0)
-}
-
-#[target_feature(enable = "sse2")]
-#[inline]
-fn equal_lanes_in_vector<const BITS: u32>(
-    words: [u64; 2],
-    value: u64,
-    mask: u64,
-    high: u64,
-) -> Marks {
-    let below = _mm_and_si128(vector(words), broadcast::<BITS>(mask));
-    marks(equal::<BITS>(below, value & mask), high)
 }
 
 /// A mark for each lane that is all ones, where the others are 0.
