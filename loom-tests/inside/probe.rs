@@ -24,7 +24,7 @@ use crate::storage::Storage;
 use crate::storage::operations::Inner;
 use crate::sync::Ordering;
 pub use crate::sync::array::PieceArray;
-use crate::sync::kept::Next;
+use crate::sync::kept::Node;
 pub use crate::sync::lock::Lock;
 pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
 use crate::sync::machine::{moving, try_zeroed};
@@ -412,8 +412,8 @@ pub fn narrow<M: Modelled>(shared: &M::Shared) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
     let control = Control::try_new(2, table.max_buckets()).expect("memory for a model");
-    growing.read().versions.replace(Next::try_new(control.versions).expect("memory for a model"));
-    growing.read().stripes.replace(Next::try_new(control.stripes).expect("memory for a model"));
+    growing.read().versions.replace(Node::try_new(control.versions).expect("memory for a model"));
+    growing.read().stripes.replace(Node::try_new(control.stripes).expect("memory for a model"));
     store_zeros(table.state);
 }
 

@@ -5,16 +5,22 @@
     reason = "a load for each access, where `OnceLock` and `arc-swap` take several steps"
 )]
 
-use core::ops::Deref;
 use core::{iter, ptr};
 
 use super::{AtomicPtr, Ordering};
 use crate::sync::memory::{NoMemory, TryBox};
 
 /// A value, and the one that it has replaced. Nobody writes to it while it is shared.
-struct Node<T> {
-    value: T,
+pub(crate) struct Node<T> {
+    pub(crate) value: T,
     older: *mut Node<T>,
+}
+
+impl<T> Node<T> {
+    /// A value that is going to replace another one.
+    pub(crate) fn try_new(value: T) -> Result<TryBox<Self>, NoMemory> {
+        TryBox::try_new(Self { value, older: ptr::null_mut() })
+    }
 }
 
 /// A value that can be replaced.
@@ -30,34 +36,12 @@ unsafe impl<T: Send + Sync> Send for Kept<T> {}
 // SAFETY: the same.
 unsafe impl<T: Send + Sync> Sync for Kept<T> {}
 
-/// A value that is going to replace another one, and the memory for it.
-pub(crate) struct Next<T>(Box<[Node<T>; 1]>);
-
-impl<T> Next<T> {
-    pub(crate) fn try_new(value: T) -> Result<Self, NoMemory> {
-        let node = Node { value, older: ptr::null_mut() };
-        TryBox::try_new(node).map(|node| Self(node.into_box()))
-    }
-
-    fn into_raw(self) -> *mut Node<T> {
-        Box::into_raw(self.0).cast()
-    }
-}
-
-impl<T> Deref for Next<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0[0].value
-    }
-}
-
 impl<T> Kept<T> {
     /// What each value takes, without what it has allocated.
     pub(crate) const NODE_BYTES: usize = size_of::<Node<T>>();
 
-    pub(crate) fn new(first: Next<T>) -> Self {
-        Self { newest: AtomicPtr::new(first.into_raw()) }
+    pub(crate) fn new(first: TryBox<Node<T>>) -> Self {
+        Self { newest: AtomicPtr::new(Box::into_raw(first.into_box()).cast()) }
     }
 
     #[inline]
@@ -75,11 +59,12 @@ impl<T> Kept<T> {
     }
 
     /// Called by one thread at a time: of two values one would be lost, and never dropped.
-    pub(crate) fn replace(&self, mut next: Next<T>) {
+    pub(crate) fn replace(&self, next: TryBox<Node<T>>) {
+        let mut next = next.into_box();
         // Relaxed: stored by this thread, or by one with which it has synchronized.
-        next.0[0].older = self.newest.load(Ordering::Relaxed);
+        next[0].older = self.newest.load(Ordering::Relaxed);
         // Release: pairs with the Acquire in `get`.
-        self.newest.store(next.into_raw(), Ordering::Release);
+        self.newest.store(Box::into_raw(next).cast(), Ordering::Release);
     }
 
     /// What is allocated, where a value has allocated as much as `of` says.
@@ -112,7 +97,7 @@ mod tests {
     #[test]
     fn what_was_replaced_is_there_until_the_end() {
         let values: Vec<Arc<u32>> = (0..4).map(Arc::new).collect();
-        let next = |at: usize| Next::try_new(Arc::clone(&values[at])).unwrap();
+        let next = |at: usize| Node::try_new(Arc::clone(&values[at])).unwrap();
         let kept = Kept::new(next(0));
         let mut seen = vec![kept.get()];
         for at in 1..4 {

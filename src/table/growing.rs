@@ -55,7 +55,7 @@ use crate::arch::{self, Query, Ring};
 use crate::layout::sizing::share;
 use crate::layout::{Candidates, Format, Properties, Slot};
 use crate::sync::array::PieceArray;
-use crate::sync::kept::{Kept, Next};
+use crate::sync::kept::{Kept, Node};
 use crate::sync::memory::{NoMemory, TryBox, try_reserve};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
@@ -595,8 +595,8 @@ impl<V: Values> Buckets for Growing<V> {
         let changing = TryBox::try_new(GrowthState {
             read: CachePadded::new(ReadByLookups {
                 extent: AtomicU64::new(Extent::of(grown.buckets, ring).0),
-                stripes: Kept::new(Next::try_new(control.stripes)?),
-                versions: Kept::new(Next::try_new(control.versions)?),
+                stripes: Kept::new(Node::try_new(control.stripes)?),
+                versions: Kept::new(Node::try_new(control.versions)?),
                 words,
             }),
             doubled: AtomicU64::new(grown.doubled),

@@ -9,7 +9,7 @@ use super::control::Control;
 use super::growing::Growing;
 use super::{Buckets, Table};
 use crate::layout::Format;
-use crate::sync::kept::Next;
+use crate::sync::kept::Node;
 use crate::sync::memory::NoMemory;
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
@@ -57,13 +57,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return Ok(());
         }
         let Control { stripes, versions } = Control::try_new(stripes, self.max_buckets())?;
-        let (stripes, versions) = (Next::try_new(stripes)?, Next::try_new(versions)?);
+        let (stripes, versions) = (Node::try_new(stripes)?, Node::try_new(versions)?);
         let longer = words.map(|words| growing.chunks().try_longer(words)).transpose()?;
         let (read, old) = (growing.read(), self.versions());
         let locked = self.lock_all();
-        self.count_in(&stripes);
-        let count = versions.len();
-        versions.take_over(old, |version| self.any_stashed_of(version, count));
+        self.count_in(&stripes.value);
+        let count = versions.value.len();
+        versions.value.take_over(old, |version| self.any_stashed_of(version, count));
         if let Some(longer) = longer {
             growing.chunks().lengthen(longer);
         }

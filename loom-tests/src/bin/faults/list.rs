@@ -669,10 +669,10 @@ pub const FAULTS: &[Fault] = faults! {
         replace "locked.retire();" with "drop(locked);"
         => WRITERS_BESIDE_WIDENING;
     WIDEN try_widen: "stripes are replaced while writers hold them"
-        replace "self.count_in(&stripes);" with "drop(locked); self.count_in(&stripes); let locked = self.lock_all();"
+        replace "self.count_in(&stripes.value);" with "drop(locked); self.count_in(&stripes.value); let locked = self.lock_all();"
         => WRITERS_BESIDE_WIDENING;
     WIDEN try_widen: "new stripes count nothing"
-        without "self.count_in(&stripes);"
+        without "self.count_in(&stripes.value);"
         => WRITERS_BESIDE_WIDENING;
     WIDEN try_widen: "stripes are replaced while a snapshot uses their flags"
         replace "self.is_recorded()" with "false"
