@@ -300,14 +300,6 @@ const _: () = {
     shared_between_threads::<ExpiringCuckooFilter>();
 };
 
-/// For the tests, benchmarks and evaluation of this repository. Not part of the public API: no stability, no support,
-/// and it may go away in any release.
-#[cfg(feature = "__internals")]
-#[doc(hidden)]
-pub mod internals {
-    pub use crate::table::{alternate, key};
-}
-
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/cookbook.md")]
 pub mod cookbook {}

@@ -53,8 +53,6 @@ use self::entry::Values;
 use self::expiry::Expiry;
 pub(crate) use self::fixed::{Fixed, FixedBucket};
 pub(crate) use self::geometry::{Geometry, Key, Place};
-#[cfg(feature = "__internals")]
-pub use self::geometry::{alternate, key};
 pub(crate) use self::growing::{DoubledOf, Growing, GrowingBucket};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;

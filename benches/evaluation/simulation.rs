@@ -1,11 +1,13 @@
 //! A simulated table for one thread with any fingerprint and bucket size, for figures 2 and 3.
 //!
-//! The filter has no fingerprints below 8 bits, and its buckets are always words of 64 bits. Keys and
-//! alternate buckets here are those of the crate. The choice of the emptier bucket and the
-//! breadth-first search of a kick path are implemented again, for buckets of any size.
+//! The filter has no fingerprints below 8 bits, and its buckets are always words of 64 bits. Its keys, its alternate
+//! buckets, the choice of the emptier bucket and the breadth-first search of a kick path are implemented again here, for
+//! buckets of any size. A test compares them with those of the filter.
 
-use coucal::internals;
 use coucal_benches::keys::Keys;
+
+/// The digits of the golden ratio, as in `src/table/entry.rs` of the crate.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The most buckets that a search opens, as in `src/table/path.rs` of the crate.
 const BUDGET: usize = 768;
@@ -77,12 +79,22 @@ impl Simulation {
     }
 
     fn key(&self, hash: u64) -> Key {
-        let (fingerprint, first, second) = internals::key(self.buckets, hash, self.bits);
-        Key { fingerprint: fingerprint as u32, first, second }
+        let product = u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN);
+        let mixed = product as u64 ^ (product >> 64) as u64;
+        let fingerprint = (mixed % (1 << self.bits)).max(1) as u32;
+        let first = self.share(mixed);
+        Key { fingerprint, first, second: self.alternate(first, fingerprint) }
     }
 
     fn alternate(&self, bucket: usize, fingerprint: u32) -> usize {
-        internals::alternate(self.buckets, bucket, fingerprint.into())
+        let core = u64::from(fingerprint);
+        let sum = self.share(core.wrapping_mul(GOLDEN).wrapping_mul(core)) | 1;
+        if bucket <= sum { sum - bucket } else { sum + self.buckets - bucket }
+    }
+
+    /// This fraction of 2^64 of the buckets.
+    fn share(&self, of: u64) -> usize {
+        ((u128::from(of) * self.buckets as u128) >> 64) as usize
     }
 
     fn bucket(&self, bucket: usize) -> &[u32] {

@@ -156,7 +156,7 @@ impl Geometry {
     }
 
     /// Fingerprint or core of the item with this hash, and its first position.
-    fn placed(&self, hash: u64) -> (u64, u64) {
+    pub fn placed(&self, hash: u64) -> (u64, u64) {
         let product = u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN);
         let mixed = product as u64 ^ (product >> 64) as u64;
         let drawn = |source: u64| 1 + high(source, self.cores());

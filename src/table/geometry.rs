@@ -182,26 +182,6 @@ impl Geometry {
     }
 }
 
-/// For the evaluation, which simulates tables that the crate does not have, and must place items exactly as it does:
-/// the fingerprint of `bits` bits (never 0) and the two buckets of a 64-bit hash, in a table of `buckets` buckets.
-/// `buckets` is even and at least 2.
-#[cfg(feature = "__internals")]
-#[inline]
-#[must_use]
-pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
-    let key = Geometry::fixed(buckets, bits).key(hash);
-    (key.entry.bits().into(), key.first as usize, key.second as usize)
-}
-
-/// As `key`: the other bucket of a fingerprint, which is not 0, that is stored in `bucket`.
-#[cfg(feature = "__internals")]
-#[inline]
-#[must_use]
-pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
-    let geometry = Geometry::fixed(buckets, u32::BITS);
-    geometry.alternate(bucket as u64, Entry::fingerprint(fingerprint)) as usize
-}
-
 /// One multiplication to 128 bits, folded: a weak hash (consecutive integers, say) comes out with
 /// both its upper bits, which name the bucket, and its lower bits, the fingerprint, well spread.
 ///

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::thread;
 
-use coucal::{CuckooFilter, Fp16x4, Prehashed, StableHashBuilder, internals};
+use coucal::{CuckooFilter, Fp16x4, Prehashed, StableHashBuilder};
+use coucal_reference::format::Geometry;
 
 use crate::common::{HASHER, Stop, default_layout, hashes, repetitions, turn};
 
@@ -216,8 +217,9 @@ fn insert_against_remove() {
 fn clear_then_contains_in_another_filter() {
     let [cleared, other] = [0; 2].map(|_| of_slots(256));
     // In buckets that are cleared first, and last.
-    let in_bucket = |wanted: Range<usize>| {
-        let lies_there = |&hash: &u64| wanted.contains(&internals::key(64, hash, 16).1);
+    let geometry = Geometry { grows: false, layout: default_layout(), value_bits: 0, first: 64 };
+    let in_bucket = |wanted: Range<u64>| {
+        let lies_there = |&hash: &u64| wanted.contains(&geometry.placed(hash).1);
         hashes(61).find(lies_there).expect("endless")
     };
     let (early, late) = (in_bucket(0..8), in_bucket(56..64));
