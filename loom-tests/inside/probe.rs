@@ -412,8 +412,9 @@ pub fn narrow<M: Modelled>(shared: &M::Shared) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
     let control = Control::try_new(2, table.max_buckets()).expect("memory for a model");
-    growing.read().versions.replace(Node::try_new(control.versions).expect("memory for a model"));
-    growing.read().stripes.replace(Node::try_new(control.stripes).expect("memory for a model"));
+    let read = &growing.changing.read;
+    read.versions.replace(Node::try_new(control.versions).expect("memory for a model"));
+    read.stripes.replace(Node::try_new(control.stripes).expect("memory for a model"));
     store_zeros(table.state);
 }
 

@@ -19,7 +19,7 @@ use super::bucket::Bucket;
 use super::control::Control;
 use super::entry::Values;
 use super::geometry::Place;
-use super::growing::{DoubledOf, Extent, Growing, GrowingBucket};
+use super::growing::{DoubledOf, Extent, Growing, GrowingBucket, next_reach};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
 use crate::layout::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
@@ -240,8 +240,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         if growing.reached() >= buckets {
             return Ok(());
         }
-        let reach = growing.next_reach(buckets);
-        let stripes = Control::stripes(reach as u64, self.max_buckets());
+        let most = self.max_buckets();
+        let reach = next_reach(growing.reached() as u64, buckets as u64, most) as usize;
+        let stripes = Control::stripes(reach as u64, most);
         if growing.chunks().is_short() {
             return self.try_widen(growing, stripes, Some(reach));
         }
@@ -250,7 +251,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
         // A mirror has each chunk that the table has.
         self.reach_in_mirror(reach)?;
-        growing.try_reach(reach)
+        growing.chunks().try_reach(reach)
     }
 
     /// Splits a run of buckets, of which the first is the one at the cursor.
@@ -273,7 +274,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         growing.publish(extent);
         self.bump_what_goes(growing, extent, &splits);
         self.clear_what_goes(&locked, &splits);
-        if let Some(next_level) = extent.next_level(growing.ring()) {
+        if let Some(next_level) = extent.next_level(growing.ring) {
             growing.publish(next_level);
         }
         for split in splits.iter().flatten().filter(|split| split.doubled.bits() != 0) {
@@ -423,7 +424,7 @@ mod tests {
                     || extent.buckets() + run.len() == max_buckets;
                 assert!(ends, "{run:?} of {extent:?}, {most} at the most");
                 extent = extent.after(run.len());
-                extent = extent.next_level(growing.ring()).unwrap_or(extent);
+                extent = extent.next_level(growing.ring).unwrap_or(extent);
             }
             assert!(growing.next_run(extent, most).is_empty());
         }

@@ -432,18 +432,18 @@ pub struct Growing<V = NoValues> {
     /// The sizes with which it was made.
     pub(super) grown: Grown,
     /// Bits of a ring.
-    ring: u32,
+    pub(super) ring: u32,
     /// Mask of the bits of a position that all entries know.
     common: u64,
     values: V,
     /// In a box as the count of inconclusive lookups is.
-    changing: TryBox<GrowthState>,
+    pub(super) changing: TryBox<GrowthState>,
 }
 
 /// What growth changes.
-struct GrowthState {
+pub(super) struct GrowthState {
     /// On a line of its own.
-    read: CachePadded<ReadByLookups>,
+    pub(super) read: CachePadded<ReadByLookups>,
     /// Slots in use that splits and merges have added. Exact when nobody writes.
     doubled: AtomicU64,
     /// Held by whoever splits. It is taken before any stripe.
@@ -478,11 +478,6 @@ impl<V: Values> Growing<V> {
         &self.changing.read.words
     }
 
-    /// What lookups read beside the buckets.
-    pub(super) fn read(&self) -> &ReadByLookups {
-        &self.changing.read
-    }
-
     /// Where items are by this extent.
     #[inline]
     pub(super) fn placement_by(&self, extent: Extent) -> GrowingPlacement<V> {
@@ -497,11 +492,6 @@ impl<V: Values> Growing<V> {
     /// How many of the lowest bits of its position every entry knows.
     pub(super) fn common_bits(&self) -> u32 {
         self.common.count_ones()
-    }
-
-    /// Bits of a ring.
-    pub(super) fn ring(&self) -> u32 {
-        self.ring
     }
 
     /// How many of the lowest bits of its position a new entry knows now.
@@ -560,16 +550,6 @@ impl<V: Values> Growing<V> {
     pub(super) fn publish(&self, extent: Extent) {
         // SeqCst: pairs with the load in `extent`, for which it publishes the words.
         self.changing.read.extent.store(extent.0, Ordering::SeqCst);
-    }
-
-    /// How many buckets there should be memory for, when there is too little for this number.
-    pub(super) fn next_reach(&self, buckets: usize) -> usize {
-        next_reach(self.reached() as u64, buckets as u64, self.max_buckets) as usize
-    }
-
-    /// Allocates what is missing of the words of the first `buckets` buckets.
-    pub(super) fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
-        self.chunks().try_reach(buckets)
     }
 
     /// The mutex of those who split.
@@ -721,7 +701,7 @@ fn is_short(words: u64) -> bool {
 }
 
 /// How many buckets there should be memory for, when there is memory for `reached`, too little for `buckets`.
-fn next_reach(reached: u64, buckets: u64, max_buckets: u64) -> u64 {
+pub(super) fn next_reach(reached: u64, buckets: u64, max_buckets: u64) -> u64 {
     let piece = Chunks::PIECE_LEN as u64;
     let more = if is_short(reached) {
         let longer = LENGTHENING * reached;

@@ -59,7 +59,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let Control { stripes, versions } = Control::try_new(stripes, self.max_buckets())?;
         let (stripes, versions) = (Node::try_new(stripes)?, Node::try_new(versions)?);
         let longer = words.map(|words| growing.chunks().try_longer(words)).transpose()?;
-        let (read, old) = (growing.read(), self.versions());
+        let (read, old) = (&growing.changing.read, self.versions());
         let locked = self.lock_all();
         self.count_in(&stripes.value);
         let count = versions.value.len();

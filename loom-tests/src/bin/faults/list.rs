@@ -528,7 +528,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.extent == placement.extent" with "self.extent == placement.extent || true"
         => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
     GROW split_run: "a split begins the next level before it clears"
-        put "if let Some(next_level) = extent.next_level(growing.ring()) { growing.publish(next_level); }"
+        put "if let Some(next_level) = extent.next_level(growing.ring) { growing.publish(next_level); }"
         before "self.clear_what_goes(&locked, &splits);"
         => &["voids::void_entry_at_the_end_of_a_level_of_which_the_next_bit_is_set"];
     INSERT insert_absent: "an insert_unique does not look at the extent again"
