@@ -400,7 +400,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         };
         // SeqCst: an insert takes effect here. Pairs with the loads of lookups.
         self.store_word(locked, number, copied, Ordering::SeqCst);
-        locked.occupy(number);
+        locked.occupy(number, 1);
         true
     }
 
@@ -441,13 +441,13 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         // Release, here and below: pairs with the loads of lookups.
         self.store_word(locked, to.number(), copied, Ordering::Release);
         self.versions().bump(self.geometry().version_group(hop));
-        locked.occupy(to.number());
+        locked.occupy(to.number(), 1);
         if let Some(replaced) = new.and_then(|new| cleared.with(new)) {
             // SeqCst: the insert of the new one takes effect here.
             self.store_word(locked, from.number(), replaced, Ordering::SeqCst);
         } else {
             self.store_word(locked, from.number(), cleared, Ordering::Release);
-            locked.vacate(from.number());
+            locked.vacate(from.number(), 1);
         }
         true
     }

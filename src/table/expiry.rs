@@ -111,7 +111,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         // SeqCst: the removal takes effect here, and the insert of the new one.
         self.store_word(locked, bucket, with_new.unwrap_or(rest), Ordering::SeqCst);
         if with_new.is_none() {
-            locked.vacate(bucket);
+            locked.vacate(bucket, 1);
         }
     }
 }
@@ -166,7 +166,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         if removed > 0 {
             // SeqCst: the removals take effect here. Pairs with the loads of lookups.
             self.store_word(&locked, bucket, kept, Ordering::SeqCst);
-            locked.vacate_several(bucket, removed);
+            locked.vacate(bucket, removed);
         }
         removed
     }

@@ -333,8 +333,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             // extent.
             self.store_word(locked, split.new, split.goes, Ordering::Release);
             let goes = split.goes.in_use();
-            locked.vacate_several(split.old, goes - split.doubled.in_use() + split.dropped);
-            locked.occupy_several(split.new, goes);
+            locked.vacate(split.old, goes - split.doubled.in_use() + split.dropped);
+            locked.occupy(split.new, goes);
         }
     }
 

@@ -153,7 +153,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         // SeqCst: the removal, or the replacement, takes effect here. Pairs with the loads of lookups.
         self.store_word(locked, bucket, changed, Ordering::SeqCst);
         if change == Change::Remove {
-            locked.vacate(bucket);
+            locked.vacate(bucket, 1);
         }
     }
 

@@ -251,32 +251,18 @@ impl<G> Locked<'_, G> {
         self.stripe(bucket).recording.is_set()
     }
 
-    /// Some slots more are in use in `bucket`, whose stripe is locked.
-    pub(super) fn occupy_several(&self, bucket: usize, slots: usize) {
-        self.update(bucket, |occupied| occupied + slots as u32);
-    }
-
-    /// One slot more is in use in `bucket`, whose stripe is locked.
+    /// So many slots more are in use in `bucket`, whose stripe is locked.
     #[inline]
-    pub(super) fn occupy(&self, bucket: usize) {
-        self.update(bucket, |occupied| occupied + 1);
-    }
-
-    /// One slot less is in use in `bucket`, whose stripe is locked.
-    #[inline]
-    pub(super) fn vacate(&self, bucket: usize) {
-        self.update(bucket, |occupied| occupied - 1);
-    }
-
-    /// Some slots less are in use in `bucket`, whose stripe is locked.
-    pub(super) fn vacate_several(&self, bucket: usize, slots: usize) {
-        self.update(bucket, |occupied| occupied - slots as u32);
-    }
-
-    #[inline]
-    fn update(&self, bucket: usize, to: impl FnOnce(u32) -> u32) {
+    pub(super) fn occupy(&self, bucket: usize, slots: usize) {
         let occupied = &self.stripe(bucket).occupied;
-        occupied.set(to(occupied.get()));
+        occupied.set(occupied.get() + slots as u32);
+    }
+
+    /// So many slots less are in use in `bucket`, whose stripe is locked.
+    #[inline]
+    pub(super) fn vacate(&self, bucket: usize, slots: usize) {
+        let occupied = &self.stripe(bucket).occupied;
+        occupied.set(occupied.get() - slots as u32);
     }
 }
 
@@ -310,7 +296,7 @@ mod tests {
     #[should_panic(expected = "the stripe of bucket 1 is not locked")]
     fn a_change_without_the_stripe_is_noticed() {
         let stripes = Stripes::try_new(8, 100).unwrap();
-        stripes.lock([0]).unwrap().occupy(1);
+        stripes.lock([0]).unwrap().occupy(1, 1);
     }
 
     /// The same where another thread holds that stripe.
@@ -319,6 +305,6 @@ mod tests {
     fn a_change_under_the_stripe_of_another_thread_is_noticed() {
         let stripes = Stripes::try_new(8, 100).unwrap();
         let _other = stripes.lock([1]);
-        stripes.lock([0]).unwrap().occupy(1);
+        stripes.lock([0]).unwrap().occupy(1, 1);
     }
 }

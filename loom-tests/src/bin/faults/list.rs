@@ -324,10 +324,10 @@ pub const FAULTS: &[Fault] = faults! {
         and "self.versions().bump(self.geometry().version_group(hop));"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version after it clears"
-        put "self.versions().bump(self.geometry().version_group(hop));" after "locked.vacate(from.number()); }"
+        put "self.versions().bump(self.geometry().version_group(hop));" after "locked.vacate(from.number(), 1); }"
         => LOOKUPS;
     TABLE relocate: "a kick clears before it copies"
-        put "self.store_word(locked, to.number(), copied, Ordering::Release);" after "locked.vacate(from.number()); }"
+        put "self.store_word(locked, to.number(), copied, Ordering::Release);" after "locked.vacate(from.number(), 1); }"
         => LOOKUPS;
     TABLE clear_locked: "clear bumps no version"
         without "self.versions().bump_all();"
@@ -475,7 +475,7 @@ pub const FAULTS: &[Fault] = faults! {
 
     // The counts of slots in use.
     TABLE relocate: "a kick does not count the slot that it fills"
-        without "locked.occupy(to.number());"
+        without "locked.occupy(to.number(), 1);"
         => LOOKUPS;
 
     // Growth: the order of the steps of a split.
