@@ -36,9 +36,4 @@ impl Control {
         let share = (buckets / BUCKETS_PER_NEW_STRIPE).max(FIRST_STRIPES);
         stripes_of(max_buckets).min(1 << (share.ilog2() / 3 * 3))
     }
-
-    /// What it has allocated.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.stripes.memory_bytes() + self.versions.memory_bytes()
-    }
 }

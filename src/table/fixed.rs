@@ -95,7 +95,8 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.words) + self.control.heap_bytes()
+        let buckets = self.max_buckets();
+        Self::bytes_for(buckets, buckets, buckets) as usize
     }
 
     fn bytes_for(_: u64, buckets: u64, max_buckets: u64) -> u64 {

@@ -657,8 +657,8 @@ impl<V: Values> Buckets for Growing<V> {
         let doubled_of = self.splitting().try_lock().map_or(0, |doubled_of| doubled_of.capacity());
         let read = &self.changing.read;
         read.words.heap_bytes()
-            + read.stripes.heap_bytes(Stripes::memory_bytes)
-            + read.versions.heap_bytes(Versions::memory_bytes)
+            + read.stripes.heap_bytes(|stripes| Stripes::bytes_for(stripes.len()) as usize)
+            + read.versions.heap_bytes(|versions| Versions::bytes_for(versions.len()) as usize)
             + size_of_val(&*self.changing)
             + doubled_of * size_of::<(u32, u64)>()
     }

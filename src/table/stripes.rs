@@ -202,10 +202,6 @@ impl Stripes {
         occupied as f64 / (buckets - start).div_ceil(distance) as f64
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.stripes)
-    }
-
     /// Slots in use in the buckets of each stripe.
     #[cfg(test)]
     pub(super) fn counts(&self) -> impl Iterator<Item = u32> {

@@ -145,10 +145,6 @@ impl Versions {
             group.store(RETIRED, Ordering::SeqCst);
         }
     }
-
-    pub(super) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.groups)
-    }
 }
 
 impl ReadVersion<'_> {
