@@ -87,9 +87,6 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
     /// The place of what a slot of the bucket holds.
     fn place<F: Format>(self, slot: Slot) -> Place;
 
-    /// How many of the lowest bits of its position are known of what a slot holds; 0 in a table of fixed size.
-    fn known_bits<F: Format>(self, slot: Slot) -> u32;
-
     /// Whether a canonical word that comes from outside can be that of the bucket with this number.
     fn is_valid<F: Format>(placement: Self::Placement, number: usize, word: F) -> bool;
 
@@ -183,7 +180,7 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Longest {
     pub(crate) slot: Slot,
-    /// As of [`Bucket::known_bits`].
+    /// As of its [`Entry`](super::entry::Entry).
     pub(crate) known: u32,
 }
 

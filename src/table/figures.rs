@@ -151,17 +151,14 @@ pub(crate) fn false_positive_rate<F: Format, B: Bucket>(
     for first in (0..buckets).step_by(distance) {
         let beside = first..buckets.min(first + BESIDE);
         sampled += beside.len();
-        weight += beside.map(|at| weight_in::<F, B>(B::at(placement, at), word(at))).sum::<f64>();
+        for at in beside {
+            let bucket = B::at(placement, at);
+            let known = |slot| bucket.place::<F>(slot).entry.known();
+            weight += word(at).slots_in_use().map(|slot| power_of_half(known(slot))).sum::<f64>();
+        }
     }
     weight *= buckets as f64 / sampled as f64;
     sizing::false_positive_rate_of_grown(properties, weight, value_bits)
-}
-
-/// The sum of 2^-n over the entries of a word, where n is how many bits of its position an entry knows: how likely they
-/// are to match a position that is not theirs.
-fn weight_in<F: Format, B: Bucket>(bucket: B, word: F) -> f64 {
-    let weight = |slot| power_of_half(bucket.known_bits::<F>(slot));
-    word.slots_in_use().map(weight).sum()
 }
 
 /// 2^-n, for n below 1,023: `exp2` would take most of the time of an estimate.

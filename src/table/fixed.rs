@@ -205,11 +205,6 @@ impl<V: Values> Bucket for FixedBucket<V> {
         Place { position: self.number as u64, entry: Entry::fingerprint(slot.bits()) }
     }
 
-    #[inline]
-    fn known_bits<F: Format>(self, _: Slot) -> u32 {
-        0
-    }
-
     /// Any entry may be in any bucket; it has a fingerprint.
     #[inline]
     fn is_valid<F: Format>(placement: FixedPlacement<V>, _: usize, word: F) -> bool {

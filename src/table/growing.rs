@@ -262,7 +262,7 @@ impl<V: Values> GrowingBucket<V> {
         core != 0
             && beyond != 0
             && (!self.is_split() || beyond & 1 == 0)
-            && self.known_bits::<F>(slot) >= told.max(least)
+            && self.place::<F>(slot).entry.known() >= told.max(least)
     }
 }
 
@@ -363,11 +363,6 @@ impl<V: Values> Bucket for GrowingBucket<V> {
             position: self.number as u64 ^ untold,
             entry: Entry::knowing(core, self.level() + known),
         }
-    }
-
-    #[inline]
-    fn known_bits<F: Format>(self, slot: Slot) -> u32 {
-        self.level() + slot.known(self.ring::<F>())
     }
 
     fn is_valid<F: Format>(placement: GrowingPlacement<V>, number: usize, word: F) -> bool {
@@ -797,8 +792,7 @@ mod tests {
                     let bucket = bucket_by(extent, number, ring);
                     for slot in slots(bucket) {
                         let place = bucket.place::<Fp16x4>(slot);
-                        let known = bucket.known_bits::<Fp16x4>(slot);
-                        assert_eq!(place.entry.known(), known);
+                        let known = place.entry.known();
                         assert!((bucket.told_bits()..=extent.level() + ring - 1).contains(&known));
                         assert_eq!(extent.bucket(place.position), number);
                         assert_eq!(bucket.slot::<Fp16x4>(place), Some(slot));
@@ -828,7 +822,7 @@ mod tests {
                 let after = extent.after(1);
                 for slot in slots(before) {
                     let parts = before.split::<Fp16x4>(slot);
-                    let is_void = before.known_bits::<Fp16x4>(slot) == extent.level();
+                    let is_void = before.place::<Fp16x4>(slot).entry.known() == extent.level();
                     assert_eq!(parts.iter().flatten().count(), if is_void { 2 } else { 1 });
                     let positions = 0..1 << (extent.level() + ring + 1);
                     for position in positions.filter(|&at| extent.bucket(at) == old) {
