@@ -582,7 +582,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn advance(&self) -> usize {
-        by_format!(self.inner, table => table.advance())
+        by_format!(self.inner, table => table.advance_by(1))
     }
 
     /// Advances by as many generations as have passed by the [clock](crate::Builder::every), as an insert does. Returns

@@ -450,7 +450,7 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
 
     /// Ends a generation. Returns how many entries are removed.
     pub fn advance(shared: &CuckooMaplet<L>) -> usize {
-        table::<Self>(shared).advance()
+        table::<Self>(shared).advance_by(1)
     }
 
     /// Ends the first generation, if that is present. Whether it was.

@@ -111,12 +111,6 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
         Self::either_agrees(buckets, words, item, buckets[0].below())
     }
 
-    /// Whether they hold an entry of the item with its value.
-    #[inline]
-    fn either_holds_pair<F: Format>(buckets: [Self; 2], words: [F; 2], item: [Place; 2]) -> bool {
-        Self::either_agrees(buckets, words, item, None)
-    }
-
     /// How many entries of an item the word of the bucket holds, by the bits of the mask, if there is one. No growth
     /// parts them from the item.
     fn copies<F: Format>(self, word: F, item: Place, mask: Option<u64>) -> usize {

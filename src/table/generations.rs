@@ -161,7 +161,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let (buckets, words) = self.read_valid(places);
         if Bucket::either_holds(buckets, words, places) {
             let stamped = places.map(|place| self.with_stamp(place, clock));
-            if Bucket::either_holds_pair(buckets, words, stamped) && self.clock() == clock {
+            if Bucket::either_agrees(buckets, words, stamped, None) && self.clock() == clock {
                 return Ok(false);
             }
         } else if self.store_absent(key, buckets, words, Duplicates::Stamp) {
@@ -224,22 +224,15 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         age
     }
 
-    /// Removes the oldest generation, and begins the next one. Returns how many entries were removed.
-    pub(crate) fn advance(self) -> usize {
-        self.turns.take_locked();
-        let _removing = self.lock_removing();
-        self.advance_locked()
-    }
-
-    /// As `advance`, unless the clock is not this one any more.
+    /// As `advance_by` one, unless the clock is not this one any more.
     pub(crate) fn advance_from(self, clock: Clock) -> Option<usize> {
         self.turns.take_locked();
         let _removing = self.lock_removing();
         (self.clock() == clock).then(|| self.advance_locked())
     }
 
-    /// As `advance` so often, with one look at each bucket if nothing is left then. Returns how many entries were
-    /// removed.
+    /// Removes the oldest generation, and begins the next one, so often; with one look at each bucket if nothing is left
+    /// then. Returns how many entries were removed.
     pub(crate) fn advance_by(self, generations: u64) -> usize {
         self.turns.take_locked();
         let _removing = self.lock_removing();

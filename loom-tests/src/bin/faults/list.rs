@@ -746,7 +746,7 @@ pub const FAULTS: &[Fault] = faults! {
     GENERATIONS advance_locked: "a generation begins before the oldest is removed"
         swap "let removed = self.remove_retiring(next.stamp());" and "self.set_clock(next);"
         => STAMP_AND_SWEEP;
-    GENERATIONS advance: "two generations end at a time"
+    GENERATIONS advance_by: "two generations end at a time"
         without "let _removing = self.lock_removing();"
         => &["expiring::two_that_advance"];
     GENERATIONS advance_from: "two threads make room for one insert each"
