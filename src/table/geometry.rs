@@ -139,21 +139,15 @@ impl Geometry {
     /// The other position of an entry, as far as it is known.
     #[inline]
     pub(crate) fn alternate(self, position: u64, entry: Entry) -> u64 {
+        let core = self.shape.core(entry);
         if self.shape.grows() {
             let known = u64::MAX >> ((u64::BITS - entry.known()) % u64::BITS);
-            return position ^ self.difference(entry) & known;
+            return position ^ core.difference() & known;
         }
-        let core = self.shape.core(entry);
         // Below m and odd, as m is even.
         let r = high_product(core.spread(), self.size) | 1;
         let (difference, below_zero) = r.overflowing_sub(position);
         if below_zero { difference.wrapping_add(self.size) } else { difference }
-    }
-
-    /// The difference of both positions of an entry of a growing table.
-    #[inline]
-    pub(crate) fn difference(self, entry: Entry) -> u64 {
-        self.shape.core(entry).difference()
     }
 
     /// The number of the version group of an item, the same for both of its positions. A core alone will do where
