@@ -687,17 +687,18 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     /// The header of this image; `hasher` is the check of the hasher.
     fn header(&self, image: &Image, hasher: u64) -> Header {
         let copies = image.stashed.iter().map(|&words| Stashed::of_words(words).copies as u64);
+        let value_bits = self.state.value_bits();
         Header {
             grows: B::GROWS,
             content: match image.generations.count {
-                0 if image.value_bits == 0 => Content::Items,
+                0 if value_bits == 0 => Content::Items,
                 0 => Content::Pairs,
                 _ => Content::Stamped,
             },
-            value_bits: image.value_bits,
+            value_bits,
             layout: self.state.layout(),
             grown: image.grown,
-            max_buckets: image.max_buckets,
+            max_buckets: self.state.max_buckets(),
             occupied: image.occupied,
             stashed: image.stashed.len(),
             copies: copies.sum(),

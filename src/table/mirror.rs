@@ -25,7 +25,7 @@
 use super::bucket::Grown;
 use super::generations::Generations;
 use super::growing::{Chunks, DoubledOf};
-use super::stash::{CellWords, Copied};
+use super::stash::{self, CellWords, Copied};
 use super::stripes::Stripes;
 use super::{Buckets, State, Table};
 use crate::error::Error;
@@ -41,8 +41,6 @@ const BLOCK: usize = if cfg!(coucal_model) { 2 } else { 512 };
 /// The words of a table at one instant.
 pub struct Image {
     pub(crate) grown: Grown,
-    /// Bits of the value in each slot; 0 in a filter.
-    pub(crate) value_bits: u32,
     pub(crate) generations: Generations,
     /// Slots in use.
     pub(crate) occupied: usize,
@@ -50,8 +48,6 @@ pub struct Image {
     pub(crate) stashed: Vec<CellWords>,
     /// Of each value that has some, the slots that are no items of their own.
     pub(crate) doubled_of: DoubledOf,
-    /// The number of buckets that the table may ever have.
-    pub(crate) max_buckets: u64,
     /// The words of all buckets, and zeros for the next ones, as they were allocated.
     pub(crate) words: Vec<Box<[AtomicU64]>>,
 }
@@ -100,11 +96,9 @@ impl<B: Buckets> Recording<'_, B> {
         let locked = table.lock_all();
         let image = doubled_of.map(|doubled_of| Image {
             grown: table.grown(),
-            value_bits: table.value_bits(),
             // No generation begins while the mutex is held.
             generations: table.generations(),
             occupied: table.stripes().occupied(),
-            max_buckets: table.max_buckets(),
             stashed: Vec::new(),
             doubled_of,
             words: Vec::new(),
@@ -141,14 +135,14 @@ impl<B: Buckets> State<B> {
         let mut recording = self.publish_mirror()?;
         self.stripes().start_recording();
         self.with_mirror(|mirror| self.copy_into(mirror));
-        let mut stash = Copied::default();
+        let mut stash = Copied::new();
         self.copy_stash(&mut stash)?;
         // Only what has changed since: a copy of many entries takes long.
         let mut again = Ok(());
         let (image, mirror) = recording.stop(|| again = self.copy_stash(&mut stash));
         let mut image = image?;
         again?;
-        image.stashed = stash.into_sorted()?;
+        image.stashed = stash::sorted(stash)?;
         let mirror = mirror.expect("nobody else takes the mirror");
         let [words] = *mirror.into_box();
         image.words = words.try_into_slabs(image.grown.buckets)?;
@@ -415,7 +409,7 @@ mod tests {
         fn check<B: Buckets<Values = NoValues> + 'static>(first: usize, max_buckets: usize) {
             let table = Table::<Fp16x4, B>::try_new(first, max_buckets).unwrap();
             (0..50_000).for_each(|hash| table.insert(table.key(hash)).unwrap());
-            let restored = Table::<Fp16x4, B>::from_image(&table.image().unwrap()).unwrap();
+            let restored = table.restored().unwrap();
             assert!(restored.present() > 3 * MAX_STRIPES);
             assert!(restored.stripes().counts().eq(table.stripes().counts()));
         }

@@ -180,20 +180,14 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 }
 
 /// Copies of the entries of each shard, and after which of its changes they were made.
-#[derive(Default)]
-pub(super) struct Copied {
-    shards: Vec<(u64, Vec<CellWords>)>,
-}
+pub(super) type Copied = Vec<(u64, Vec<CellWords>)>;
 
-impl Copied {
-    /// The words of all entries, in order.
-    pub(super) fn into_sorted(self) -> Result<Vec<CellWords>, NoMemory> {
-        let mut all =
-            try_with_capacity(self.shards.iter().map(|(_, entries)| entries.len()).sum())?;
-        all.extend(self.shards.into_iter().flat_map(|(_, entries)| entries));
-        all.sort_unstable_by_key(|&words| Stashed::order(words));
-        Ok(all)
-    }
+/// The words of all entries, in order.
+pub(super) fn sorted(copied: Copied) -> Result<Vec<CellWords>, NoMemory> {
+    let mut all = try_with_capacity(copied.iter().map(|(_, entries)| entries.len()).sum())?;
+    all.extend(copied.into_iter().flat_map(|(_, entries)| entries));
+    all.sort_unstable_by_key(|&words| Stashed::order(words));
+    Ok(all)
 }
 
 /// Snapshots.
@@ -201,10 +195,10 @@ impl<B: Buckets> State<B> {
     /// Copies the entries of each shard that has changed since it was copied.
     pub(super) fn copy_stash(&self, copied: &mut Copied) -> Result<(), NoMemory> {
         for (at, cells) in self.changing.stash.shards().iter().enumerate() {
-            if at == copied.shards.len() {
-                try_push(&mut copied.shards, (0, Vec::new()))?;
+            if at == copied.len() {
+                try_push(copied, (0, Vec::new()))?;
             }
-            let (changes, entries) = &mut copied.shards[at];
+            let (changes, entries) = &mut copied[at];
             let writer = cells.lock();
             if *changes != writer.changes() {
                 *changes = writer.changes();

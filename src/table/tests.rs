@@ -14,10 +14,13 @@ impl<F: Format, B: Buckets> Table<'static, F, B> {
         State::try_new(sizing).map(|state| Self::new(Box::leak(Box::new(state))))
     }
 
-    pub(crate) fn from_image(image: &Image) -> Result<Self, NoMemory> {
-        let Image { grown, value_bits, max_buckets, .. } = *image;
+    /// Another one, with an image of its words.
+    pub(crate) fn restored(self) -> Result<Self, NoMemory> {
+        let image = self.image().expect("memory for a test");
+        let (max_buckets, value_bits) = (self.max_buckets(), self.value_bits());
         let (words, doubled_of) = (image.words(), image.doubled_of.clone());
-        let state = State::with_words(F::ID, grown, max_buckets, value_bits, words, doubled_of)?;
+        let state =
+            State::with_words(F::ID, image.grown, max_buckets, value_bits, words, doubled_of)?;
         let table = Self::new(Box::leak(Box::new(state)));
         table.recount();
         Ok(table)
