@@ -335,7 +335,8 @@ pub(crate) fn in_address_space(n: u64) -> usize {
 }
 
 /// The false-positive rate of a table of fixed size with this number of items per bucket: a lookup
-/// compares the fingerprints of two buckets (Fan et al., CoNEXT 2014, section 5.1).
+/// compares the fingerprints of two buckets (Fan et al., CoNEXT 2014, section 5.1). That is the share of absent items
+/// for which there is a match; in a maplet the mean number of matches, each of which is a candidate.
 ///
 /// Two fingerprints are equal by chance with probability (2^f + 2) / 4^f: since 0 is counted as 1,
 /// the value 1 is twice as frequent as each of the 2^f - 2 others. In a maplet all values but 0 are as
@@ -345,10 +346,14 @@ pub(crate) fn false_positive_rate(
     items_per_bucket: f64,
     value_bits: u32,
 ) -> f64 {
+    let compared = 2.0 * items_per_bucket;
     let values = f64::from(layout.bits - value_bits).exp2();
-    let equal =
-        if value_bits > 0 { 1.0 / (values - 1.0) } else { (values + 2.0) / (values * values) };
-    reported(2.0 * items_per_bucket, equal, value_bits)
+    if value_bits > 0 {
+        return compared * (1.0 / (values - 1.0));
+    }
+    let equal = (values + 2.0) / (values * values);
+    // Not -0.
+    0.0 - (compared * (-equal).ln_1p()).exp_m1()
 }
 
 /// The false-positive rate of a growing table. `weight` is the sum of 2^-n over all entries, where n is how many bits
@@ -365,18 +370,6 @@ pub(crate) fn false_positive_rate_of_grown(
     // Not -0, which is the sum of nothing.
     let matches = 0.0 + 2.0 * weight / cores;
     if value_bits > 0 { matches } else { 0.0 - (-matches).exp_m1() }
-}
-
-/// What is reported of absent items, each of which is compared with this number of entries and is equal to
-/// one by chance with this probability: the share of them for which there is a match; in a maplet the mean
-/// number of matches, each of which is a candidate.
-fn reported(compared: f64, equal: f64, value_bits: u32) -> f64 {
-    if value_bits > 0 {
-        compared * equal
-    } else {
-        // Not -0.
-        0.0 - (compared * (-equal).ln_1p()).exp_m1()
-    }
 }
 
 /// The sum of 2^-n over all entries of a table that grew from `initial` buckets to this number with the
