@@ -173,19 +173,11 @@ pub struct GrowingPlacement<V> {
 }
 
 /// In a growing table a slot holds an entry of variable length.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GrowingBucket<V> {
     number: usize,
     extent: Extent,
     values: V,
-}
-
-/// Of one table.
-impl<V: Values> PartialEq for GrowingBucket<V> {
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number && self.extent == other.extent
-    }
 }
 
 impl<V: Values> GrowingBucket<V> {
