@@ -304,13 +304,13 @@ fn shape<M: Modelled>() -> Shape {
 }
 
 fn geometry<M: Modelled>(began_with: usize) -> Geometry {
-    let (bits, layout) = (<FormatOf<M>>::BITS, <FormatOf<M>>::ID.properties());
-    let geometry = if <BucketsOf<M>>::GROWS {
-        Geometry::growing((1 << common_bits::<M>(began_with)) - 1, bits, layout.ring_bits(0))
+    let values = M::Values::new(<FormatOf<M>>::ID.properties(), M::VALUE_BITS);
+    let (size, ring) = if <BucketsOf<M>>::GROWS {
+        ((1 << common_bits::<M>(began_with)) - 1, ring::<M>())
     } else {
-        Geometry::fixed(began_with, bits)
+        (began_with as u64, 0)
     };
-    geometry.with_values(M::Values::new(layout, M::VALUE_BITS))
+    Geometry::new(size, Shape::new(<FormatOf<M>>::BITS, ring, values))
 }
 
 /// An empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small

@@ -160,29 +160,13 @@ impl Values for ValueBits {
 pub(crate) const SPARE_SOURCE_BITS: u32 = 8;
 
 impl Shape {
-    /// Fingerprints of this many bits.
+    /// Slots of `bits` bits, with such values, and with rings of this length: 0 in a table of fixed size.
     #[inline]
-    pub(crate) const fn fixed(bits: u32) -> Self {
-        Self { bits, ring: 0, value: 0, below: (1 << bits) - 1 }
-    }
-
-    /// Slots of `bits` bits in a growing table, with rings of this length.
-    #[inline]
-    pub(crate) const fn growing(bits: u32, ring: u32) -> Self {
-        debug_assert!(ring > 1 && ring + 1 < bits && bits <= 32);
-        Self { bits, ring, value: 0, below: (1 << bits) - 1 }
-    }
-
-    /// The same slots with a value in each of them.
-    #[inline]
-    pub(crate) fn with_values(self, values: impl Values) -> Self {
-        let Some(below) = values.below() else {
-            return self;
-        };
-        let value = values.bits();
-        debug_assert!(self.value == 0 && below == (1 << (self.bits - value)) - 1);
-        let ring = if self.grows() { values.ring_bits(self.ring) } else { 0 };
-        Self { ring, value, below, ..self }
+    pub(crate) fn new(bits: u32, ring: u32, values: impl Values) -> Self {
+        let (value, below) = (values.bits(), values.below().unwrap_or((1 << bits) - 1));
+        debug_assert!(ring != 1 && ring + value + 1 < bits && bits <= 32);
+        debug_assert_eq!(below, (1 << (bits - value)) - 1);
+        Self { bits, ring, value, below }
     }
 
     #[inline]
@@ -317,15 +301,20 @@ mod tests {
     /// Of growing tables: with and without values, and with cores of every length from 4 to 12 bits.
     fn shapes() -> impl Iterator<Item = Shape> {
         LAYOUTS.iter().filter(|layout| layout.growth.is_some()).flat_map(|layout| {
-            let shape = Shape::growing(layout.bits, layout.ring_bits(0));
-            let values = if layout.bits == 32 { 1..=19 } else { 1..=layout.bits - 6 };
-            iter::once(shape).chain(values.map(move |value| with_values(shape, value)))
+            let bits = layout.bits;
+            let with = move |value| {
+                Shape::new(bits, layout.ring_bits(value), ValueBits::new(layout, value))
+            };
+            let values = if bits == 32 { 1..=19 } else { 1..=bits - 6 };
+            let without = Shape::new(bits, layout.ring_bits(0), NoValues);
+            iter::once(without).chain(values.map(with))
         })
     }
 
-    fn with_values(shape: Shape, value: u32) -> Shape {
-        let layout = LAYOUTS.iter().find(|layout| layout.bits == shape.bits);
-        shape.with_values(ValueBits::new(layout.expect("bits of a layout"), value))
+    /// Of a table of fixed size.
+    fn fixed((bits, value): (u32, u32)) -> Shape {
+        let layout = LAYOUTS.iter().find(|layout| layout.bits == bits).expect("bits of a layout");
+        Shape::new(bits, 0, ValueBits::new(layout, value))
     }
 
     fn hashes(n: u64) -> impl Iterator<Item = u64> {
@@ -417,7 +406,7 @@ mod tests {
     #[test]
     fn fingerprints_beside_values_are_drawn_evenly() {
         for (bits, value) in [(8, 3), (12, 6), (16, 8)] {
-            let shape = with_values(Shape::fixed(bits), value);
+            let shape = fixed((bits, value));
             let fingerprints = (1_usize << (bits - value)) - 1;
             let mut drawn = vec![0_u32; fingerprints + 1];
             for x in hashes(fingerprints as u64 * 400) {
@@ -431,7 +420,7 @@ mod tests {
     /// A value is in the bits above the core, and changes nothing of what follows from it.
     #[test]
     fn a_value_is_no_part_of_the_core() {
-        let fixed = [(8, 3), (16, 1), (32, 23)].map(|(bits, v)| with_values(Shape::fixed(bits), v));
+        let fixed = [(8, 3), (16, 1), (32, 23)].map(fixed);
         for shape in shapes().filter(|shape| shape.value > 0).chain(fixed) {
             for x in hashes(1000) {
                 let entry = if shape.grows() {

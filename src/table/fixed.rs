@@ -5,7 +5,7 @@
 use super::Buckets;
 use super::bucket::{Bucket, Grown, Longest, Seen};
 use super::control::Control;
-use super::entry::{Entry, NoValues, Values};
+use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Place};
 use super::growing::Growing;
 use super::stripes::Stripes;
@@ -150,7 +150,7 @@ impl<V: Values> Bucket for FixedBucket<V> {
 
     #[inline]
     fn geometry<F: Format>(FixedPlacement { buckets, values }: FixedPlacement<V>) -> Geometry {
-        Geometry::fixed(buckets, F::BITS).with_values(values)
+        Geometry::new(buckets as u64, Shape::new(F::BITS, 0, values))
     }
 
     #[inline]

@@ -83,24 +83,12 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// In a table of fixed size with this number of buckets.
+    /// Of a table with this number of buckets, or, if it grows, of whose positions all entries know the bits of this
+    /// mask.
     #[inline]
-    pub(crate) fn fixed(buckets: usize, bits: u32) -> Self {
-        debug_assert!(buckets >= 2 && buckets.is_multiple_of(2));
-        Self { size: buckets as u64, shape: Shape::fixed(bits) }
-    }
-
-    /// In a growing table with slots of `bits` bits and rings of this length, of whose positions all entries know the
-    /// bits of this mask.
-    #[inline]
-    pub(crate) fn growing(common: u64, bits: u32, ring: u32) -> Self {
-        Self { size: common, shape: Shape::growing(bits, ring) }
-    }
-
-    /// That of a maplet with such values, where this is that of a filter.
-    #[inline]
-    pub(crate) fn with_values(self, values: impl Values) -> Self {
-        Self { shape: self.shape.with_values(values), ..self }
+    pub(crate) fn new(size: u64, shape: Shape) -> Self {
+        debug_assert!(shape.grows() || size >= 2 && size.is_multiple_of(2));
+        Self { size, shape }
     }
 
     /// The item with this 64-bit hash, mixed here once.
@@ -208,6 +196,7 @@ fn fold(product: u128) -> u64 {
 mod tests {
     use super::*;
     use crate::random::cases;
+    use crate::table::entry::NoValues;
     use proptest::prelude::*;
 
     /// Even numbers of buckets of every magnitude, the extremes included.
@@ -216,12 +205,21 @@ mod tests {
         prop_oneof![1..100_usize, 1..1_usize << 20, 1..MOST, Just(MOST)].prop_map(|pairs| 2 * pairs)
     }
 
+    fn fixed(buckets: usize, bits: u32) -> Geometry {
+        Geometry::new(buckets as u64, Shape::new(bits, 0, NoValues))
+    }
+
+    /// Of whose positions all entries know the bits of this mask.
+    fn growing(common: u64) -> Geometry {
+        Geometry::new(common, Shape::new(16, 10, NoValues))
+    }
+
     proptest! {
         #![proptest_config(cases())]
 
         #[test]
         fn a_key_lies_in_the_table(buckets in buckets(), hash: u64, bits in 4..=32_u32) {
-            let key = Geometry::fixed(buckets, bits).key(hash);
+            let key = fixed(buckets, bits).key(hash);
             prop_assert!(key.first < buckets as u64 && key.second < buckets as u64);
             let f = u64::from(key.entry.bits());
             prop_assert!(f > 0 && f < 1 << bits);
@@ -229,8 +227,8 @@ mod tests {
 
         #[test]
         fn the_other_place_is_its_own_inverse(buckets in buckets(), hash: u64) {
-            let [short, long] = [4, 32].map(|bits| Geometry::fixed(buckets, bits));
-            for geometry in [short, long, Geometry::growing(buckets as u64 - 1, 16, 10)] {
+            let [short, long] = [4, 32].map(|bits| fixed(buckets, bits));
+            for geometry in [short, long, growing(buckets as u64 - 1)] {
                 let key = geometry.key(hash);
                 let [first, second] = key.places();
                 prop_assert_eq!(geometry.key_of(first), key);
@@ -245,7 +243,7 @@ mod tests {
     /// What is known of an entry tells as much of its other position, and the group of its version.
     #[test]
     fn what_is_known_of_one_position_is_known_of_the_other() {
-        let geometry = Geometry::growing((1 << 12) - 1, 16, 10);
+        let geometry = growing((1 << 12) - 1);
         for hash in 0..1000 {
             let key = geometry.key(hash);
             for (known, place) in (12..64).flat_map(|known| key.places().map(|p| (known, p))) {
@@ -263,7 +261,7 @@ mod tests {
     /// The items of one core are in as many groups as there are even numbers of what all entries know.
     #[test]
     fn items_of_one_core_are_spread_over_the_groups_evenly() {
-        let geometry = Geometry::growing((1 << 10) - 1, 16, 10);
+        let geometry = growing((1 << 10) - 1);
         for core in 1..64 {
             let entry = Entry::knowing(core << 10, u64::BITS);
             let groups = |position| geometry.version_group_in(Place { position, entry });
@@ -277,7 +275,7 @@ mod tests {
     #[test]
     fn small_tables_by_exhaustion() {
         for buckets in (2..=66).step_by(2) {
-            let geometry = Geometry::fixed(buckets as usize, 16);
+            let geometry = fixed(buckets as usize, 16);
             for entry in (1..1 << 12).map(Entry::fingerprint) {
                 for bucket in 0..buckets {
                     let other = geometry.alternate(bucket, entry);
@@ -292,7 +290,7 @@ mod tests {
     #[test]
     fn distances_are_drawn_evenly() {
         for buckets in [6, 10, 64, 100] {
-            let geometry = Geometry::fixed(buckets, 16);
+            let geometry = fixed(buckets, 16);
             let mut drawn = vec![0_u32; buckets];
             for entry in (1..1 << 16).map(Entry::fingerprint) {
                 drawn[geometry.alternate(0, entry) as usize] += 1;

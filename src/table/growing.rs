@@ -163,6 +163,12 @@ impl Extent {
     }
 }
 
+/// That of a slot with such values.
+#[inline]
+fn shape<F: Format>(values: impl Values) -> Shape {
+    Shape::new(F::BITS, values.ring_bits(F::RING_BITS), values)
+}
+
 /// Of a growing table.
 #[derive(Clone, Copy, Debug)]
 pub struct GrowingPlacement<V> {
@@ -274,7 +280,7 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     #[inline]
     fn geometry<F: Format>(placement: GrowingPlacement<V>) -> Geometry {
         let GrowingPlacement { common, values, .. } = placement;
-        Geometry::growing(common, F::BITS, F::RING_BITS).with_values(values)
+        Geometry::new(common, shape::<F>(values))
     }
 
     #[inline]
@@ -306,8 +312,7 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     #[inline]
     fn other<F: Format>(self, slot: Slot) -> Option<Self> {
         let (ring, extent) = (self.ring::<F>(), self.extent);
-        let shape = Shape::growing(F::BITS, F::RING_BITS).with_values(self.values);
-        let difference = shape.core(Entry::fingerprint(slot.bits())).difference();
+        let difference = shape::<F>(self.values).core(Entry::fingerprint(slot.bits())).difference();
         // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then
         // that is at the head of the ring, where a 0 stands otherwise.
         let head = slot.bits() >> ring.head & 1;
@@ -596,7 +601,7 @@ impl<V: Values> Buckets for Growing<V> {
 
     #[inline]
     fn geometry<F: Format>(&self) -> Geometry {
-        Geometry::growing(self.common, F::BITS, F::RING_BITS).with_values(self.values)
+        Geometry::new(self.common, shape::<F>(self.values))
     }
 
     #[inline]
@@ -956,7 +961,7 @@ mod tests {
     /// Of the buckets of any size each is the bucket of about as many positions as any other.
     #[test]
     fn positions_fill_all_buckets() {
-        let geometry = Geometry::growing(u64::MAX, 16, 9);
+        let geometry = Geometry::new(u64::MAX, Shape::new(16, 9, NoValues));
         let extent = Extent::of(192, 10);
         let mut held = vec![0_u32; 256];
         for hash in 0..200_000 {
