@@ -160,10 +160,13 @@ impl Values for ValueBits {
 pub(crate) const SPARE_SOURCE_BITS: u32 = 8;
 
 impl Shape {
-    /// Slots of `bits` bits, with such values, and with rings of this length: 0 in a table of fixed size.
+    /// Slots of `bits` bits with such values; in a growing table with rings, of this length where there are no values,
+    /// which is otherwise 0.
     #[inline]
     pub(crate) fn new(bits: u32, ring: u32, values: impl Values) -> Self {
-        let (value, below) = (values.bits(), values.below().unwrap_or((1 << bits) - 1));
+        let below = values.below().unwrap_or((1 << bits) - 1);
+        let value = values.bits();
+        let ring = if ring > 0 { values.ring_bits(ring) } else { 0 };
         debug_assert!(ring != 1 && ring + value + 1 < bits && bits <= 32);
         debug_assert_eq!(below, (1 << (bits - value)) - 1);
         Self { bits, ring, value, below }

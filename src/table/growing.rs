@@ -163,12 +163,6 @@ impl Extent {
     }
 }
 
-/// That of a slot with such values.
-#[inline]
-fn shape<F: Format>(values: impl Values) -> Shape {
-    Shape::new(F::BITS, values.ring_bits(F::RING_BITS), values)
-}
-
 /// Of a growing table.
 #[derive(Clone, Copy, Debug)]
 pub struct GrowingPlacement<V> {
@@ -280,7 +274,7 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     #[inline]
     fn geometry<F: Format>(placement: GrowingPlacement<V>) -> Geometry {
         let GrowingPlacement { common, values, .. } = placement;
-        Geometry::new(common, shape::<F>(values))
+        Geometry::new(common, Shape::new(F::BITS, F::RING_BITS, values))
     }
 
     #[inline]
@@ -312,7 +306,8 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     #[inline]
     fn other<F: Format>(self, slot: Slot) -> Option<Self> {
         let (ring, extent) = (self.ring::<F>(), self.extent);
-        let difference = shape::<F>(self.values).core(Entry::fingerprint(slot.bits())).difference();
+        let shape = Shape::new(F::BITS, F::RING_BITS, self.values);
+        let difference = shape.core(Entry::fingerprint(slot.bits())).difference();
         // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then
         // that is at the head of the ring, where a 0 stands otherwise.
         let head = slot.bits() >> ring.head & 1;
@@ -601,7 +596,7 @@ impl<V: Values> Buckets for Growing<V> {
 
     #[inline]
     fn geometry<F: Format>(&self) -> Geometry {
-        Geometry::new(self.common, shape::<F>(self.values))
+        Geometry::new(self.common, Shape::new(F::BITS, F::RING_BITS, self.values))
     }
 
     #[inline]
