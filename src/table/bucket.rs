@@ -11,7 +11,7 @@
 //! | function | answer | the value counts |
 //! |---|---|---|
 //! | `either_holds` | whether one of two words has an entry of the item | no |
-//! | `either_holds_pair` | the same, with its value | yes |
+//! | `either_agrees` | the same, by some bits of the slots | by the mask |
 //! | `holds_key` | as `either_holds`, of one word; in a filter `false` | no |
 //! | `values` | the values of the item in two words | |
 //! | `copies` | how many entries of the item one word has, now and however much the table grows | by the mask |
