@@ -20,7 +20,7 @@ pub use self::candidates::Candidates;
 use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
 pub(crate) use self::semi_sorted::SemiSorted;
-pub(crate) use self::word::Slot;
+pub(crate) use self::word::{Slot, both};
 use crate::arch::Query;
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.

@@ -117,7 +117,7 @@ pub trait Buckets: Sized + Send + Sync {
     }
 
     /// Requests both words of an item that are needed soon.
-    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]);
+    fn prefetch(&self, key: Key);
 
     /// The number of buckets whose words are allocated.
     fn reached(&self) -> usize;

@@ -1,7 +1,7 @@
 //! The plain layouts: every fingerprint whole, in a lane of its own.
 
 use super::candidates::MatchingValues;
-use super::{Format, LayoutId, MAX_SLOTS, Slot};
+use super::{Format, LayoutId, MAX_SLOTS, Slot, both};
 use crate::arch::{self, Lanes, Query, Ring};
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
@@ -107,30 +107,30 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
 
     #[inline]
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
-        let [a, b] = words.map(|word| Self::masked(word.0, mask));
+        let [a, b] = both(words, |word| Self::masked(word.0, mask));
         arch::either_holds::<BITS, SLOTS>(a, b, slot.bits() & mask.unwrap_or(u64::MAX))
     }
 
     #[inline]
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
-        let words = words.map(Self::bits);
+        let words = both(words, Self::bits);
         MatchingValues { words, marks: arch::equal_lanes::<BITS, SLOTS>(words, bits, mask) }
     }
 
     #[inline]
     fn either_matches(words: [Self; 2], sought: Query) -> bool {
-        arch::either_matches::<BITS, SLOTS>(words.map(Self::bits), sought)
+        arch::either_matches::<BITS, SLOTS>(both(words, Self::bits), sought)
     }
 
     #[inline]
     fn values_matching(words: [Self; 2], sought: Query) -> MatchingValues {
-        let words = words.map(Self::bits);
+        let words = both(words, Self::bits);
         MatchingValues { words, marks: arch::matching_lanes::<BITS, SLOTS>(words, sought) }
     }
 
     #[inline]
     fn longest(words: [Self; 2], sought: Query, most: u32) -> [Option<(Slot, u32)>; 2] {
-        let words = words.map(Self::bits);
+        let words = both(words, Self::bits);
         let marks = arch::matching_lanes::<BITS, SLOTS>(words, sought);
         let longest =
             |at: usize, matching| Self::longest_of(words[at], matching, sought.ring, most);

@@ -13,7 +13,7 @@
 //! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
 
 use super::candidates::MatchingValues;
-use super::{Format, LayoutId, MAX_SLOTS, Slot};
+use super::{Format, LayoutId, MAX_SLOTS, Slot, both};
 use crate::arch::{Lanes, Marks};
 
 /// Bits of a nibble.
@@ -247,7 +247,7 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
     /// The rest of an absent item seldom matches, and then nothing needs to be decoded.
     #[inline]
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
-        let (bits, [a, b]) = (slot.bits(), words.map(Self::bits));
+        let (bits, [a, b]) = (slot.bits(), both(words, Self::bits));
         let Some(mask) = mask else {
             let (in_a, in_b) = (Self::equal_rests(a, bits), Self::equal_rests(b, bits));
             // One test for both words: a caller who branches on the answer pays for one of the two
@@ -256,7 +256,7 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
                 && in_a & Self::equal_nibbles(a, bits) | in_b & Self::equal_nibbles(b, bits) != 0;
         };
         let mask_of_rest = mask & Lanes::<REST, SLOTS>::LANE;
-        let [in_a, in_b] = [a, b].map(|word| {
+        let [in_a, in_b] = both([a, b], |word| {
             let rests = Lanes::<REST, SLOTS>::masked(word, mask_of_rest);
             Lanes::<REST, SLOTS>::equal(rests, bits & mask_of_rest)
         });

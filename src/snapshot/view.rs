@@ -10,7 +10,7 @@ use super::format::{self, Header, PAIR_BYTES};
 use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::sizing;
-use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, by_layout};
+use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::{Bucket, FixedBucket, GrowingBucket, Key, Stashed, figures, prefix};
 
@@ -177,8 +177,8 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     fn read<F: Format, K: Bucket<Values = V>>(&self, hash: u64) -> (Key, [K; 2], [F; 2]) {
         let placement = self.placement::<F, K>();
         let key = K::geometry::<F>(placement).key(hash);
-        let buckets = key.places().map(|place| K::of(placement, place));
-        (key, buckets, buckets.map(|bucket| self.words()(bucket.number())))
+        let buckets = both(key.places(), |place| K::of(placement, place));
+        (key, buckets, both(buckets, |bucket| self.words()(bucket.number())))
     }
 
     fn count_in<F: Format, K: Bucket<Values = V>>(&self, hash: u64) -> usize {

@@ -92,7 +92,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ) -> Result<usize, Stopped> {
         let prefetched = |item| {
             let key = key(item);
-            self.buckets.prefetch(|| key.places());
+            self.buckets.prefetch(key);
             key
         };
         let mut keys = [Key::default(); PREFETCH_DISTANCE];

@@ -6,13 +6,13 @@ use super::Buckets;
 use super::bucket::{Bucket, Grown, Longest, Seen};
 use super::control::Control;
 use super::entry::{Entry, NoValues, Shape, Values};
-use super::geometry::{Geometry, Place};
+use super::geometry::{Geometry, Key, Place};
 use super::growing::Growing;
 use super::stripes::Stripes;
 use super::stripes::stripes_of;
 use super::versions::Versions;
 use crate::arch;
-use crate::layout::{Candidates, Format, Properties, Slot};
+use crate::layout::{Candidates, Format, Properties, Slot, both};
 use crate::sync::memory::{self, NoMemory};
 use crate::sync::{self, AtomicU64};
 
@@ -81,8 +81,8 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
-    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]) {
-        for place in places() {
+    fn prefetch(&self, key: Key) {
+        for place in key.places() {
             // Always there; a check that cannot panic leaves a batch more registers.
             if let Some(word) = self.words.get(place.position as usize) {
                 arch::prefetch(word);
@@ -249,7 +249,7 @@ impl<V: Values> Bucket for FixedBucket<V> {
         words: [F; 2],
         [item, _]: [Place; 2],
     ) -> [Option<Longest>; 2] {
-        words.map(|word| Self::held_by(word, item))
+        both(words, |word| Self::held_by(word, item))
     }
 
     /// It takes no longer than to compare with what was seen.

@@ -30,7 +30,7 @@ use super::geometry::{Key, Place};
 use super::insert::Duplicates;
 use super::{Buckets, State, Table};
 use crate::error::Refusal;
-use crate::layout::Format;
+use crate::layout::{Format, both};
 use crate::sync::Ordering;
 
 /// The fewest generations, and the most.
@@ -160,7 +160,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let places = key.places();
         let (buckets, words) = self.read_valid(places);
         if Bucket::either_holds(buckets, words, places) {
-            let stamped = places.map(|place| self.with_stamp(place, clock));
+            let stamped = both(places, |place| self.with_stamp(place, clock));
             if Bucket::either_agrees(buckets, words, stamped, None) && self.clock() == clock {
                 return Ok(false);
             }

@@ -48,12 +48,12 @@ use super::Buckets;
 use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS};
 use super::control::Control;
 use super::entry::{Entry, NoValues, Shape, Values};
-use super::geometry::{Geometry, Place};
+use super::geometry::{Geometry, Key, Place};
 use super::stripes::Stripes;
 use super::versions::Versions;
 use crate::arch::{self, Query, Ring};
 use crate::layout::sizing::share;
-use crate::layout::{Candidates, Format, Properties, Slot};
+use crate::layout::{Candidates, Format, Properties, Slot, both};
 use crate::sync::array::PieceArray;
 use crate::sync::kept::{Kept, Node};
 use crate::sync::memory::{NoMemory, TryBox, try_reserve};
@@ -233,7 +233,7 @@ impl<V: Values> GrowingBucket<V> {
     /// beyond the bucket.
     pub(crate) fn split<F: Format>(self, slot: Slot) -> [Option<Slot>; 2] {
         let ring = self.ring::<F>();
-        let [at_head, next] = [ring.head, (ring.head + 1) % ring.bits].map(|place| 1 << place);
+        let [at_head, next] = [1 << ring.head, 1 << ((ring.head + 1) % ring.bits)];
         let bits = slot.bits();
         if bits & ring.mask() == at_head {
             [Some(Slot::new(bits ^ at_head | next)); 2]
@@ -408,7 +408,7 @@ impl<V: Values> Bucket for GrowingBucket<V> {
         let most = item[0].entry.known().saturating_sub(level);
         let sought = Self::sought::<F>([first, second], item, None);
         let longest = F::longest(words, sought, most);
-        longest.map(|found| found.map(|(slot, known)| Longest { slot, known: level + known }))
+        both(longest, |found| found.map(|(slot, known)| Longest { slot, known: level + known }))
     }
 }
 
@@ -621,13 +621,14 @@ impl<V: Values> Buckets for Growing<V> {
 
     /// Not in small tables: to find the buckets twice would cost more than it gains.
     #[inline]
-    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]) {
+    fn prefetch(&self, key: Key) {
         let extent = self.extent();
         if extent.buckets() < OUT_OF_CACHE_BUCKETS {
             return;
         }
         let words = self.chunks().view();
-        for bucket in places().map(|place| extent.bucket(place.position)) {
+        for position in [key.first, key.second] {
+            let bucket = extent.bucket(position);
             // Always there; a check that cannot panic leaves a batch more registers.
             if bucket < words.len() {
                 arch::prefetch(words.word(bucket));

@@ -12,7 +12,7 @@ use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
 use super::stripes::{Locked, Stripe, Stripes};
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
-use crate::layout::Format;
+use crate::layout::{Format, both};
 use crate::sync::{Backoff, Ordering};
 
 /// Searches are short from one stashed entry in so many slots on: they would open hundreds of buckets, most of them in
@@ -103,7 +103,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Requests the words at which a search looks first, if an insert of `key` is going to need one.
     pub(super) fn prefetch_search(self, key: Key) {
         let buckets = self.locate(key.places());
-        let words = buckets.map(|bucket| {
+        let words = both(buckets, |bucket| {
             // Relaxed: a hint.
             F::from_bits(self.buckets.word(bucket.number()).load(Ordering::Relaxed))
         });
@@ -174,7 +174,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return false;
         }
         // Both stripes: whoever inserts the same item waits, or has done so before.
-        let locked = self.lock_stripes(buckets.map(Bucket::number));
+        let locked = self.lock_stripes(both(buckets, Bucket::number));
         let place = self.stamped(Place::select(in_first, places), duplicates);
         let is_same = (!B::GROWS || self.locate(places) == buckets)
             && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());

@@ -12,7 +12,7 @@ use super::growing::Growing;
 use super::insert::is_known_by;
 use super::{Buckets, Image, Stashed, Table};
 use crate::error::Refusal;
-use crate::layout::Format;
+use crate::layout::{Format, both};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
@@ -110,7 +110,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return taken;
         }
         let parts = halves(Stashed { copies: rest, ..entry });
-        let [low, high] = parts.map(|part| self.take_parts_back(part, least));
+        let [low, high] = both(parts, |part| self.take_parts_back(part, least));
         let value = self.value_in(place.entry.bits().into());
         self.count_doubled(value, -(low.min(high) as u64).cast_signed());
         taken + low.max(high)

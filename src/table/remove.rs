@@ -17,7 +17,7 @@ use super::geometry::{Key, Place};
 use super::stripes::Locked;
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
-use crate::layout::{Format, Slot};
+use crate::layout::{Format, Slot, both};
 use crate::sync::Ordering;
 
 /// What becomes of an entry that was found under the stripe of its bucket.
@@ -76,14 +76,15 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn change_seen(self, key: Key, change: Change) -> Option<bool> {
         let places = key.places();
         let placement = self.buckets.placement();
-        let buckets = places.map(|place| B::Bucket::of(placement, place));
+        let buckets = both(places, |place| B::Bucket::of(placement, place));
         let words = self.words_in(buckets);
         let looks = Seen::at_each(buckets, words, places);
         let in_first = Bucket::holder_of_longest(looks, places)?;
         let [place, other] = [Place::select(in_first, places), Place::select(!in_first, places)];
         let [a, b] = looks;
-        let [number, in_other] = [in_first, !in_first]
-            .map(|in_first| select_unpredictable(in_first, a.bucket.number(), b.bucket.number()));
+        let [number, in_other] = both([in_first, !in_first], |in_first| {
+            select_unpredictable(in_first, a.bucket.number(), b.bucket.number())
+        });
         let seen = Seen::select(in_first, a, b, B::Bucket::at(placement, number));
         let seen_in_other = Seen::select(!in_first, a, b, B::Bucket::at(placement, in_other));
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
