@@ -46,10 +46,10 @@ fn the_layouts_of_the_crate() {
 fn it_is_that_of_the_layout(layout: Layout) {
     fn check<L: FixedStorage>(layout: Layout) {
         let filter = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(1000);
-        filters_are_alike(filter.build().expect("memory"), layout.filter(1000));
+        filters_are_alike(&filter.build().expect("memory"), &layout.filter(1000));
         let maplet = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(1000);
         let maplet = maplet.value_bits(VALUE_BITS).build().expect("memory");
-        maplets_are_alike(maplet, layout.maplet(1000, VALUE_BITS));
+        maplets_are_alike(&maplet, &layout.maplet(1000, VALUE_BITS));
     }
     coucal_reference::for_each_layout!(with_type [layout check]);
 }
@@ -57,10 +57,10 @@ fn it_is_that_of_the_layout(layout: Layout) {
 fn what_grows_is_that_of_the_layout(layout: Layout) {
     fn check<L: GrowingLayout>(layout: Layout) {
         let filter = CuckooFilter::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
-        filters_are_alike(filter.build().expect("memory"), layout.growing(0, 1500));
+        filters_are_alike(&filter.build().expect("memory"), &layout.growing(0, 1500));
         let maplet = CuckooMaplet::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
         let maplet = maplet.value_bits(VALUE_BITS).build().expect("memory");
-        maplets_are_alike(maplet, layout.growing_maplet(0, 1500, VALUE_BITS));
+        maplets_are_alike(&maplet, &layout.growing_maplet(0, 1500, VALUE_BITS));
     }
     coucal_reference::for_each_layout!(that grows: with_type [layout check]);
 }
@@ -74,7 +74,7 @@ fn key(n: u64) -> Prehashed {
 /// What it answers to the same operations, and its figures and its bytes after them.
 type Outcome = (Vec<usize>, [usize; 4], u64, Vec<u8>);
 
-fn filters_are_alike<L: Storage, M: Storage>(of_type: Filter<L>, chosen: Filter<M>) {
+fn filters_are_alike<L: Storage, M: Storage>(of_type: &Filter<L>, chosen: &Filter<M>) {
     fn outcome<L: Storage>(filter: &Filter<L>) -> Outcome {
         let batch: Vec<Prehashed> = (1500..1600).map(key).collect();
         let mut answers =
@@ -96,8 +96,8 @@ fn filters_are_alike<L: Storage, M: Storage>(of_type: Filter<L>, chosen: Filter<
         let bytes = filter.snapshot().expect("memory").into_bytes();
         (answers, figures, filter.false_positive_rate().to_bits(), bytes)
     }
-    let outcome_of_type = outcome(&of_type);
-    assert!(outcome_of_type == outcome(&chosen), "{of_type:?}, {chosen:?}");
+    let outcome_of_type = outcome(of_type);
+    assert!(outcome_of_type == outcome(chosen), "{of_type:?}, {chosen:?}");
     assert!(of_type.len() > 900 && of_type.stats() == chosen.stats());
     let bytes = outcome_of_type.3;
     let restored = Filter::<L>::from_bytes(&bytes, HASHER).expect("a snapshot of this type");
@@ -106,7 +106,7 @@ fn filters_are_alike<L: Storage, M: Storage>(of_type: Filter<L>, chosen: Filter<
     assert!(of_type.is_empty());
 }
 
-fn maplets_are_alike<L: Storage, M: Storage>(of_type: Maplet<L>, chosen: Maplet<M>) {
+fn maplets_are_alike<L: Storage, M: Storage>(of_type: &Maplet<L>, chosen: &Maplet<M>) {
     fn outcome<L: Storage>(maplet: &Maplet<L>) -> Outcome {
         let largest = (1 << VALUE_BITS) - 1;
         let mut answers = Vec::new();
@@ -117,7 +117,8 @@ fn maplets_are_alike<L: Storage, M: Storage>(of_type: Maplet<L>, chosen: Maplet<
             match n % 5 {
                 0 => answers.push(maplet.remove(&item, value).into()),
                 1 => {
-                    answers.push((maplet.replace(&item, value, largest - value) == Ok(true)).into())
+                    answers
+                        .push((maplet.replace(&item, value, largest - value) == Ok(true)).into());
                 }
                 _ => {}
             }
@@ -133,8 +134,8 @@ fn maplets_are_alike<L: Storage, M: Storage>(of_type: Maplet<L>, chosen: Maplet<
         let bytes = maplet.snapshot().expect("memory").into_bytes();
         (answers, figures, maplet.false_positive_rate().to_bits(), bytes)
     }
-    let outcome_of_type = outcome(&of_type);
-    assert!(outcome_of_type == outcome(&chosen), "{of_type:?}, {chosen:?}");
+    let outcome_of_type = outcome(of_type);
+    assert!(outcome_of_type == outcome(chosen), "{of_type:?}, {chosen:?}");
     assert!(of_type.len() > 900);
     let bytes = outcome_of_type.3;
     let restored = Maplet::<L>::from_bytes(&bytes, HASHER).expect("a snapshot of this type");
