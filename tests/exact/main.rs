@@ -27,7 +27,7 @@ fn filters() {
 #[test]
 fn maplets() {
     let longest = layout().longest_values();
-    fixed(600, layout(), longest, &|_, most, bits| boxed(|| maplets_for(most, bits).build()));
+    fixed(400, layout(), longest, &|_, most, bits| boxed(|| maplets_for(most, bits).build()));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn growing_filters() {
 
 #[test]
 fn growing_maplets() {
-    growing(600, layout().longest_values(), &|first, most, bits| {
+    growing(400, layout().longest_values(), &|first, most, bits| {
         boxed(|| maplets_for(first, bits).max_capacity(most).build())
     });
 }

@@ -21,13 +21,13 @@ of_each_growing_layout! {
 }
 
 fn of_fixed_size(layout: Layout, longest: u32) {
-    fixed(25, layout, longest, &|_, capacity, value_bits| {
+    fixed(20, layout, longest, &|_, capacity, value_bits| {
         Kind { layout, grows: false, value_bits }.try_build(0, capacity)
     });
 }
 
 fn that_grow(layout: Layout, longest: u32) {
-    growing(25, longest, &|first, most, value_bits| {
+    growing(20, longest, &|first, most, value_bits| {
         Kind { layout, grows: true, value_bits }.try_build(first, most)
     });
 }
@@ -69,12 +69,12 @@ fn with_twins(layout: Layout, value_bits: u32, count: u32, most_twins: usize) {
 }
 
 fn filters_with_twins(layout: Layout) {
-    with_twins(layout, 0, 25, 60);
+    with_twins(layout, 0, 20, 60);
 }
 
 fn maplets_with_twins(layout: Layout) {
     for bits in widths(layout.longest_values()) {
-        with_twins(layout, bits, 10, 30);
+        with_twins(layout, bits, 8, 30);
     }
 }
 

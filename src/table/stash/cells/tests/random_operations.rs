@@ -255,7 +255,7 @@ impl Modelled {
 #[test]
 fn random_operations() {
     let long = std::env::var_os("COUCAL_LONG").is_some();
-    let cases = if long { 10_000 } else { 200 };
+    let cases = if long { 10_000 } else { 150 };
     let config = ProptestConfig { cases, max_shrink_iters: 1000, ..crate::random::cases() };
     crate::random::run_cases(config, &(shapes(), ops()), &|(shape, ops)| {
         let mut modelled = Modelled::new(shape);
