@@ -760,7 +760,7 @@ pub const FAULTS: &[Fault] = faults! {
         => &["expiring::two_stamps_of_an_old_item", "ages::two_inserts_of_what_is_swept"];
     INSERT store_absent: "a stamp is read before the stripe is taken"
         put "let place = self.stamped(Place::select(in_first, places), duplicates);"
-        before "let locked = self.lock_stripes(buckets.map(Bucket::number));"
+        before "let locked = self.lock_stripes(both(buckets, Bucket::number));"
         => &["expiring::stamp_beside_two_advances", "ages::insert_beside_two_advances"];
     INSERT store_absent: "a new item is stored though its buckets have changed since they were read"
         replace "let is_same =" with "let is_same = true ||"
