@@ -47,7 +47,10 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// What the request comes to. `itself` is what the value takes that is built.
     pub(super) fn sizing<B: Buckets>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
         let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
-        sizing_within_budget(request, &memory_of::<B>(itself))
+        match request.memory_bytes {
+            None => Ok((request, Sizing::new(request)?)),
+            Some(bytes) => sizing_within_budget(request, bytes, &memory_of::<B>(itself)),
+        }
     }
 
     pub(super) fn figures_of<B: Buckets>(
@@ -66,12 +69,13 @@ fn memory_of<B: Buckets>(itself: usize) -> impl Fn(Sizing, u64) -> u64 {
     move |sizing, buckets| itself as u64 + State::<B>::bytes_for(sizing, buckets)
 }
 
-/// With a budget of memory: as many items as that has room for.
-fn sizing_within_budget(request: Request, memory: Memory) -> Result<(Request, Sizing), Error> {
-    let of = |request| Ok((request, Sizing::new(request)?));
-    let Some(bytes) = request.memory_bytes else {
-        return of(request);
-    };
+/// With a budget of memory, in bytes: as many items as that has room for.
+fn sizing_within_budget(
+    request: Request,
+    bytes: u64,
+    memory: Memory,
+) -> Result<(Request, Sizing), Error> {
+    let of = |request| Ok::<_, Error>((request, Sizing::new(request)?));
     let needs = |(_, sizing): (_, Sizing)| memory(sizing, sizing.buckets);
     let items_are_given =
         if request.grows { request.max_capacity.is_some() } else { request.capacity > 0 };
