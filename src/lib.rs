@@ -216,7 +216,7 @@
 //! | `len`, `load_factor`, `stats` and so on | nobody | nothing |
 //! | `insert`, a slot free in one of its two buckets | one stripe | that stripe, for one store |
 //! | `insert`, both buckets full | two stripes at a time | two, for each kick of a short path; nothing during the search for the path |
-//! | `insert`, no path | the mutex of a shard of the stash: for another writer there; at times for the allocator, and for the copy of the shard's entries to another array. Then two stripes | first the mutex; then the stripes and the mutex, for some stores |
+//! | `insert`, no path | the mutex of a shard of the stash: for another writer there; at times for the allocator, and for the copy of the shard's entries to another array. Then two stripes | first the mutex; then the stripes and the mutex, for some stores; where other threads have taken the room meanwhile, again for the allocator and the copy |
 //! | `insert_unique`, item present | nobody, unless the item is moved meanwhile: then two stripes | these, for two loads |
 //! | `insert_unique`, item absent | two stripes, three for the last kick of a path | these |
 //! | `remove`, item present | one stripe | that stripe, for loads of both buckets and one store |

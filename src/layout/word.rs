@@ -2,8 +2,8 @@
 
 use crate::arch::Ring;
 
-/// The same of each of two, such as the buckets of an item. As `pair.map(of)`, of which the compiler makes ten functions in
-/// each place.
+/// The same of each of two, such as the buckets of an item. As `pair.map(of)`, which takes longer to compile: it is several
+/// functions at each call.
 #[inline(always)]
 pub fn both<T, U>([first, second]: [T; 2], mut of: impl FnMut(T) -> U) -> [U; 2] {
     let first = of(first);

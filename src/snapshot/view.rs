@@ -153,7 +153,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         by_kind!(self, values_in(hash))
     }
 
-    // Always inlined: as a call it takes a third more instructions.
+    // Always inlined: a call takes more instructions.
     #[inline(always)]
     fn holds_in<F: Format, K: Bucket<Values = V>>(&self, hash: u64) -> bool {
         let (key, buckets, words) = self.read::<F, K>(hash);

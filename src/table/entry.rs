@@ -160,8 +160,8 @@ impl Values for ValueBits {
 pub(crate) const SPARE_SOURCE_BITS: u32 = 8;
 
 impl Shape {
-    /// Slots of `bits` bits with such values; in a growing table with rings, of this length where there are no values,
-    /// which is otherwise 0.
+    /// Slots of `bits` bits with such values. `ring` is the length of the rings that a growing table has without values;
+    /// 0 in a table of fixed size.
     #[inline]
     pub(crate) fn new(bits: u32, ring: u32, values: impl Values) -> Self {
         let below = values.below().unwrap_or((1 << bits) - 1);

@@ -268,7 +268,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn insert_without_kicks(self, key: Key, duplicates: Duplicates) -> Attempt {
         let places = key.places();
         let buckets = self.locate(places);
-        // While no stripe is held: the cells may have to be replaced.
+        // While no stripe is held: the cells may have to be replaced. Others may take the room before the stripes are
+        // held; then it is made under them.
         let reserved = self.reserve_in_stash(key);
         let (locked, buckets) = self.lock(places, buckets);
         // First it looks again: the search held no lock, and others may have moved this very item meanwhile.
