@@ -10,7 +10,8 @@
 //! hold the stripes: a bucket whose stripe is held cannot be split.
 //!
 //! Only one thread at a time splits. Others that would do so as well go on instead, but for those
-//! whose item found no room.
+//! whose item found no room. Whoever splits next makes up for them: otherwise the load would rise where many threads
+//! insert, until each insert kicks and waits for room.
 
 use core::array;
 use core::ops::Range;
@@ -23,7 +24,7 @@ use super::growing::{DoubledOf, Extent, Growing, GrowingBucket, next_reach};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
 use crate::layout::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
-use crate::layout::{Format, Slot};
+use crate::layout::{Format, MAX_SLOTS, Slot};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory};
 
@@ -37,6 +38,8 @@ const TURN: u32 = 48;
 const SAMPLE: usize = 2048;
 /// Growth halts so many times, or twice as often, until the number of buckets has doubled.
 const HALTS: u64 = 64;
+/// Checks at the most for which one insert splits: its own, and those of others that found it splitting, or another.
+const MAX_CHECKS: usize = 16;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 
@@ -55,11 +58,11 @@ impl<V: Values> Growing<V> {
         if even { full } else { self.target_load() + UNEVEN_MARGIN }
     }
 
-    /// The buckets that an insert splits at most when the load is above the target: twice as many as the
-    /// inserts before the next check need.
+    /// The buckets that are split at most for a check that finds the load above the target: twice as many as the
+    /// inserts before the next check need, as whole cache lines.
     fn most_splits(&self, slots_per_bucket: usize) -> usize {
         let slots = INSERTS_PER_LOAD_CHECK as f64 / self.target_load();
-        (2.0 * slots / slots_per_bucket as f64) as usize
+        ((2.0 * slots / slots_per_bucket as f64) as usize).next_multiple_of(SPLITS_PER_LOCK)
     }
 
     /// The smallest size from this number of buckets on at which growth halts until the load of the whole table is
@@ -111,21 +114,27 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let load = (in_use + stashed) / F::SLOTS as f64;
         let due = buckets as f64 * (load / (growing.target_load() + LOAD_MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
-        if due > 0
-            && let Some(mut doubled_of) = growing.splitting().try_lock()
-        {
-            let most = due.min(self.splits_to_the_next_halt(growing));
-            // Without memory for it the load rises: this insert has its room.
-            let _ = self.split(growing, &mut doubled_of, most);
+        if due == 0 {
+            return;
         }
+        let Some(mut doubled_of) = growing.splitting().try_lock() else {
+            return growing.miss();
+        };
+        let checks = (1 + growing.take_missed()).min(MAX_CHECKS);
+        let most = due.min(self.splits_to_the_next_halt(growing, checks));
+        // Without memory for it the load rises: this insert has its room.
+        let _ = self.split(growing, &mut doubled_of, most);
     }
 
-    /// The buckets that one insert may split, while it holds the mutex of those who split.
-    fn splits_to_the_next_halt(self, growing: &Growing<B::Values>) -> usize {
-        let (buckets, most) = (growing.extent().buckets() as u64, growing.most_splits(F::SLOTS));
+    /// The buckets that one insert may split for so many checks, while it holds the mutex of those who split.
+    fn splits_to_the_next_halt(self, growing: &Growing<B::Values>, checks: usize) -> usize {
+        let buckets = growing.extent().buckets() as u64;
+        let most = checks * growing.most_splits(F::SLOTS);
         if is_sample_exact(buckets) {
             return most;
         }
+        // To the end of a cache line.
+        let most = (buckets as usize + most) / SPLITS_PER_LOCK * SPLITS_PER_LOCK - buckets as usize;
         let halts = growing.next_halt(buckets) == buckets;
         let entries = || self.stripes().occupied_hint() + self.stashed_entries();
         if halts && entries() <= self.target_items() {
@@ -267,12 +276,15 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         extent: Extent,
         run: Range<usize>,
     ) {
+        for next in [run.start, run.end] {
+            self.prefetch_run(growing, extent, next);
+        }
         let locked = self.lock_run(extent, &run);
         let splits = self.partition(growing, extent, &run);
         self.copy_what_goes(&locked, &splits);
         let extent = extent.after(run.len());
         growing.publish(extent);
-        self.bump_what_goes(growing, extent, &splits);
+        self.bump_what_goes(&splits);
         self.clear_what_goes(&locked, &splits);
         if let Some(next_level) = extent.next_level(growing.ring) {
             growing.publish(next_level);
@@ -282,6 +294,14 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
                 growing.add_doubled(doubled_of, self.value_in(slot.bits()), 1);
             }
         }
+    }
+
+    /// Requests what a run from this bucket on will write first.
+    fn prefetch_run(self, growing: &Growing<B::Values>, extent: Extent, first: usize) {
+        let words = growing.chunks().view();
+        let both = [first, first + extent.stride()].into_iter();
+        self.stripes().prefetch([self.stripes().stripe(first)]);
+        self.stripes().prefetch(both.filter(|&at| at < words.len()).map(|at| words.word(at)));
     }
 
     /// Locks the stripes of a run of buckets and of their new ones.
@@ -295,7 +315,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }))
     }
 
-    /// What a split makes of each bucket of a run whose stripes are locked.
+    /// What a split makes of each bucket of a run whose stripes are locked. Requests the versions of what goes.
     fn partition(
         self,
         growing: &Growing<B::Values>,
@@ -306,10 +326,11 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         for (split, old) in splits.iter_mut().zip(run.clone()) {
             let bucket = GrowingBucket::at(growing.placement_by(extent), old);
             let [mut stays, mut goes, mut doubled] = [F::EMPTY; 3];
-            let mut dropped = 0;
+            let (mut groups, mut bumped, mut dropped) = ([0; MAX_SLOTS], 0, 0);
             for slot in self.locked_word(old).slots_in_use() {
+                let group = || self.geometry().version_group_in(bucket.place::<F>(slot));
                 if self.is_retiring(slot.bits()) {
-                    self.before_drop(self.geometry().version_group_in(bucket.place::<F>(slot)));
+                    self.before_drop(group());
                     dropped += 1;
                     continue;
                 }
@@ -317,11 +338,17 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
                 if stay.is_some() & go.is_some() {
                     doubled = with(doubled, Some(slot));
                 }
+                if go.is_some() {
+                    let group = group();
+                    self.stripes().prefetch([self.versions().counter(group)]);
+                    groups[bumped] = group as u32;
+                    bumped += 1;
+                }
                 stays = with(stays, stay);
                 goes = with(goes, go);
             }
             let new = old + extent.stride();
-            *split = Some(Split { old, new, stays, goes, doubled, dropped });
+            *split = Some(Split { old, new, stays, goes, doubled, dropped, groups });
         }
         splits
     }
@@ -339,12 +366,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Bumps the versions of all that is in a new bucket: of what goes, and of what is doubled.
-    fn bump_what_goes(self, growing: &Growing<B::Values>, extent: Extent, splits: &Splits<F>) {
-        let geometry = self.geometry();
+    fn bump_what_goes(self, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
-            let bucket = GrowingBucket::at(growing.placement_by(extent), split.new);
-            for slot in split.goes.slots_in_use() {
-                self.versions().bump(geometry.version_group_in(bucket.place::<F>(slot)));
+            for &group in &split.groups[..split.goes.in_use()] {
+                self.versions().bump(group as usize);
             }
         }
     }
@@ -386,6 +411,8 @@ struct Split<F> {
     doubled: F,
     /// How many are in neither.
     dropped: usize,
+    /// The version group of each that goes.
+    groups: [u32; MAX_SLOTS],
 }
 
 #[cfg(test)]
@@ -478,6 +505,28 @@ mod tests {
         // It makes up for it.
         (0..100).for_each(|hash| table.insert(table.key(hash << 32)).unwrap());
         assert!(table.slots() > slots);
+    }
+
+    /// The first insert that checks the load splits for many that found the mutex taken, the next one for itself.
+    #[test]
+    fn a_check_makes_up_for_those_in_vain() {
+        let table = table(1 << 15, 1 << 20);
+        let growing = table.buckets.growing().unwrap();
+        let mut hashes = 0..;
+        let mut insert = || table.insert(table.key(hashes.next().unwrap())).unwrap();
+        let splitting = growing.splitting().lock();
+        while (table.occupied() as f64) < 0.93 * table.slots() as f64 {
+            insert();
+        }
+        drop(splitting);
+        let most = growing.most_splits(Fp16x4::SLOTS);
+        for splits in [MAX_CHECKS * most, most, most] {
+            let present = table.present();
+            while table.present() == present {
+                insert();
+            }
+            assert_eq!(table.present() - present, splits);
+        }
     }
 
     /// In the middle of a level, a table of the maximum size gives up after a short search from a load on

@@ -435,6 +435,8 @@ pub(super) struct GrowthState {
     doubled: AtomicU64,
     /// Held by whoever splits. It is taken before any stripe.
     splitting: Mutex<DoubledOf>,
+    /// Checks of the load that found the mutex taken, since somebody made up for such ones.
+    missed: AtomicU64,
 }
 
 pub(super) struct ReadByLookups {
@@ -539,6 +541,21 @@ impl<V: Values> Growing<V> {
         self.changing.read.extent.store(extent.0, Ordering::SeqCst);
     }
 
+    /// A check of the load was in vain: another thread splits.
+    pub(super) fn miss(&self) {
+        // Relaxed, here and below: a number that orders nothing.
+        self.changing.missed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many checks were in vain since this was asked. One in the meantime may be lost.
+    pub(super) fn take_missed(&self) -> usize {
+        let missed = self.changing.missed.load(Ordering::Relaxed);
+        if missed > 0 {
+            self.changing.missed.store(0, Ordering::Relaxed);
+        }
+        missed as usize
+    }
+
     /// The mutex of those who split.
     pub(super) fn splitting(&self) -> &Mutex<DoubledOf> {
         &self.changing.splitting
@@ -568,6 +585,7 @@ impl<V: Values> Buckets for Growing<V> {
             }),
             doubled: AtomicU64::new(grown.doubled),
             splitting: Mutex::new(DoubledOf::new()),
+            missed: AtomicU64::new(0),
         })?;
         Ok(Self {
             max_buckets,

@@ -94,15 +94,15 @@ impl Stripes {
         self.stripes.at(bucket)
     }
 
-    /// Requests the lines of these stripes, one of which is locked soon. Another core
-    /// may have written them last; so they come together with the words and not after them.
+    /// Requests the lines of what is written soon, or some of it: of stripes that are locked, of words, or of versions.
+    /// Another core may have written them last; so they come together and not one after the other.
     ///
     /// Only in large tables: in those that fit into a core's own cache it gains nothing.
     #[inline]
-    pub(super) fn prefetch<'s>(&self, stripes: impl IntoIterator<Item = &'s Stripe>) {
+    pub(super) fn prefetch<'s, T: 's>(&self, written: impl IntoIterator<Item = &'s T>) {
         if let Some(write_prefetch) = self.write_prefetch {
-            for stripe in stripes {
-                write_prefetch.prefetch(stripe);
+            for value in written {
+                write_prefetch.prefetch(value);
             }
         }
     }

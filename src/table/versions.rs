@@ -64,7 +64,7 @@ impl Versions {
     }
 
     #[inline]
-    fn counter(&self, group: usize) -> &AtomicU64 {
+    pub(super) fn counter(&self, group: usize) -> &AtomicU64 {
         self.groups.at(group)
     }
 

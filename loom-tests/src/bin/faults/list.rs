@@ -486,18 +486,18 @@ pub const FAULTS: &[Fault] = faults! {
         put "self.clear_what_goes(&locked, &splits);" after "self.copy_what_goes(&locked, &splits);"
         => SPLITS;
     GROW split_run: "a split bumps no version"
-        without "self.bump_what_goes(growing, extent, &splits);"
+        without "self.bump_what_goes(&splits);"
         => SPLITS;
     GROW split_run: "a split bumps the versions before it publishes the extent"
-        swap "growing.publish(extent);" and "self.bump_what_goes(growing, extent, &splits);"
+        swap "growing.publish(extent);" and "self.bump_what_goes(&splits);"
         => SPLITS;
     GROW split_run: "a split bumps the versions after it clears"
-        swap "self.bump_what_goes(growing, extent, &splits);" and "self.clear_what_goes(&locked, &splits);"
+        swap "self.bump_what_goes(&splits);" and "self.clear_what_goes(&locked, &splits);"
         => SPLITS;
     GROW split_run: "a split publishes the extent when it has given back its stripes"
-        replace "growing.publish(extent); self.bump_what_goes(growing, extent, &splits);
+        replace "growing.publish(extent); self.bump_what_goes(&splits);
             self.clear_what_goes(&locked, &splits);"
-        with "self.bump_what_goes(growing, extent, &splits);
+        with "self.bump_what_goes(&splits);
             self.clear_what_goes(&locked, &splits);
             drop(locked);
             growing.publish(extent);"
@@ -547,9 +547,8 @@ pub const FAULTS: &[Fault] = faults! {
         ];
 
     // Void entries.
-    GROW bump_what_goes: "a split bumps no version for a void entry"
-        replace "split.goes.slots_in_use()"
-        with "split.goes.slots_in_use().filter(|goes| split.stays.slots_in_use().all(|stays| stays != *goes))"
+    GROW partition: "a split bumps no version for a void entry"
+        replace "if go.is_some() {" with "if go.is_some() & stay.is_none() {"
         => VOIDS;
     GROWING slot: "a void entry is kicked to a bucket that tells more than it knows"
         replace "if known < self.told_bits() { return None; }" with "let known = known.max(self.level());"
