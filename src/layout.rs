@@ -17,7 +17,7 @@ pub(crate) mod sizing;
 mod word;
 
 pub use self::candidates::Candidates;
-use self::candidates::MatchingValues;
+pub(crate) use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
 pub(crate) use self::semi_sorted::SemiSorted;
 pub(crate) use self::word::{Slot, both};

@@ -48,12 +48,13 @@ use core::ops::Deref;
 use crossbeam_utils::CachePadded;
 
 pub(crate) use self::bucket::{Bucket, Grown};
+use self::bucket::{Longest, PlacementOf};
 use self::control::Control;
 use self::entry::Values;
 use self::expiry::Expiry;
-pub(crate) use self::fixed::{Fixed, FixedBucket};
+pub(crate) use self::fixed::Fixed;
 pub(crate) use self::geometry::{Geometry, Key, Place};
-pub(crate) use self::growing::{DoubledOf, Growing, GrowingBucket};
+pub(crate) use self::growing::{DoubledOf, Growing};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::stash::Stash;
@@ -61,7 +62,7 @@ pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
 use self::stripes::{All, Locked, Stripes, UpTo, stripes_of};
 use self::versions::Versions;
 use crate::layout::sizing::Sizing;
-use crate::layout::{Format, LayoutId, Properties, Slot};
+use crate::layout::{Format, LayoutId, MatchingValues, Properties, Slot};
 use crate::sync::memory::{self, NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, Turns, fence};
 
@@ -71,14 +72,14 @@ const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
 /// The buckets of a table, of fixed size or growing: where their words lie, which bucket an entry has, and how its
 /// slots are read.
 pub trait Buckets: Sized + Send + Sync {
+    /// Whether the number of buckets can grow.
+    const GROWS: bool;
+
     /// The values in their slots.
     type Values: Values;
 
-    /// One of them, as its slots are read.
-    type Bucket: Bucket<Values = Self::Values>;
-
-    /// Whether the number of buckets can grow.
-    const GROWS: bool = Self::Bucket::GROWS;
+    /// How far they have grown.
+    type Extent: Copy + PartialEq;
 
     /// Buckets of these sizes, all of them empty.
     fn try_new(
@@ -101,6 +102,9 @@ pub trait Buckets: Sized + Send + Sync {
 
     /// Where the items are by now.
     fn placement(&self) -> PlacementOf<Self>;
+
+    /// The number of buckets of this extent.
+    fn count(&self, extent: Self::Extent) -> usize;
 
     /// The number of buckets that there may ever be.
     fn max_buckets(&self) -> u64;
@@ -130,6 +134,58 @@ pub trait Buckets: Sized + Send + Sync {
 
     /// The buckets themselves, if they can grow.
     fn growing(&self) -> Option<&Growing<Self::Values>>;
+
+    /// The geometry and the placement of a table of these sizes.
+    fn placed<F: Format>(grown: Grown, values: Self::Values) -> (Geometry, PlacementOf<Self>);
+
+    /// The number of the bucket of a position.
+    fn bucket_of(extent: Self::Extent, position: u64) -> usize;
+
+    /// The other bucket of what a slot of this one holds. `None`: it would belong to two.
+    fn other<F: Format>(&self, bucket: Bucket<Self>, slot: Slot) -> Option<Bucket<Self>>;
+
+    /// Whether this place is one of the bucket.
+    fn has(bucket: Bucket<Self>, place: Place) -> bool;
+
+    /// Whether both are the same bucket, with slots that are read alike.
+    fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool;
+
+    /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
+    /// is known.
+    fn slot<F: Format>(bucket: Bucket<Self>, place: Place) -> Option<Slot>;
+
+    /// The place of what a slot of the bucket holds.
+    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place;
+
+    /// Whether a canonical word that comes from outside can be that of the bucket.
+    fn is_valid<F: Format>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool;
+
+    /// Whether an entry that comes from outside, at its even position, can be in the stash.
+    fn is_valid_entry(geometry: Geometry, place: Place) -> bool;
+
+    /// Whether the words of two buckets hold an entry of an item, of which these are the places in these buckets, by
+    /// the bits of the mask, if there is one.
+    fn either_agrees<F: Format>(
+        buckets: [Bucket<Self>; 2],
+        words: [F; 2],
+        item: [Place; 2],
+        mask: Option<u64>,
+    ) -> bool;
+
+    /// The values of the entries that agree, of a maplet.
+    fn values_matching<F: Format>(
+        buckets: [Bucket<Self>; 2],
+        words: [F; 2],
+        item: [Place; 2],
+        mask: u64,
+    ) -> MatchingValues;
+
+    /// Of the entries of an item, with its value, in the word of each bucket one of which the most is known.
+    fn longest<F: Format>(
+        buckets: [Bucket<Self>; 2],
+        words: [F; 2],
+        item: [Place; 2],
+    ) -> [Option<Longest>; 2];
 }
 
 /// The state of a table, of fixed size or growing.
@@ -178,9 +234,6 @@ struct Changing {
     /// The bits of the [`Clock`](generations::Clock).
     present: AtomicU64,
 }
-
-/// Where the items of a table are at one time.
-pub(crate) type PlacementOf<B> = <<B as Buckets>::Bucket as Bucket>::Placement;
 
 /// What names an item of a table.
 pub(crate) type ItemOf<B> = <<B as Buckets>::Values as Values>::Item;
@@ -250,19 +303,15 @@ impl<B: Buckets> State<B> {
     fn lock<const N: usize>(
         &self,
         places: [Place; N],
-        mut buckets: [B::Bucket; N],
-    ) -> (Locked<'_, UpTo<'_, N>>, [B::Bucket; N]) {
+        mut buckets: [Bucket<B>; N],
+    ) -> (Locked<'_, UpTo<'_, N>>, [Bucket<B>; N]) {
         loop {
             let locked = self.lock_stripes(buckets.map(Bucket::number));
-            // In a table of fixed size nothing moves: without this test the compiler would compare.
-            if !B::GROWS {
-                return (locked, buckets);
-            }
             let placement = self.buckets.placement();
             if buckets.iter().all(|&bucket| bucket.is_of(placement)) {
                 return (locked, buckets);
             }
-            let now = places.map(|place| B::Bucket::of(placement, place));
+            let now = places.map(|place| Bucket::of(placement, place));
             if now.map(Bucket::number) == buckets.map(Bucket::number) {
                 return (locked, now);
             }
@@ -308,9 +357,9 @@ impl<B: Buckets> State<B> {
 
     /// The buckets of some places as they are now.
     #[inline]
-    fn locate<const N: usize>(&self, places: [Place; N]) -> [B::Bucket; N] {
+    fn locate<const N: usize>(&self, places: [Place; N]) -> [Bucket<B>; N] {
         let placement = self.buckets.placement();
-        places.map(|place| B::Bucket::of(placement, place))
+        places.map(|place| Bucket::of(placement, place))
     }
 
     /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
@@ -393,8 +442,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// One more entry into `bucket`, whose stripe is locked. `false`: it is full, or tells more of the position than is
     /// known.
     #[inline(always)]
-    fn store_in<G>(self, locked: &Locked<'_, G>, bucket: B::Bucket, place: Place) -> bool {
-        let (number, slot) = (bucket.number(), bucket.slot::<F>(place));
+    fn store_in<G>(self, locked: &Locked<'_, G>, bucket: Bucket<B>, place: Place) -> bool {
+        let (number, slot) = (bucket.number(), B::slot::<F>(bucket, place));
         let Some(copied) = slot.and_then(|slot| self.locked_word(number).with(slot)) else {
             return false;
         };
@@ -421,11 +470,12 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self,
         locked: &Locked<'_, G>,
         hop: Key,
-        [from, to]: [B::Bucket; 2],
+        [from, to]: [Bucket<B>; 2],
         new: Option<Slot>,
     ) -> bool {
         let [leaves, arrives] = hop.places();
-        let [Some(planned), Some(copy)] = [from.slot::<F>(leaves), to.slot::<F>(arrives)] else {
+        let [Some(planned), Some(copy)] = [B::slot::<F>(from, leaves), B::slot::<F>(to, arrives)]
+        else {
             return false;
         };
         let Some(cleared) = self.locked_word(from.number()).without(planned) else {

@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::generations::{self, COUNTS, Clock, Generations};
 use crate::table::{
-    Bucket, CellWords, DoubledOf, FixedBucket, GrowingBucket, Grown, MAX_COPIES, Stashed,
+    Bucket, Buckets, CellWords, DoubledOf, Fixed, Growing, Grown, MAX_COPIES, Stashed,
 };
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
@@ -231,10 +231,10 @@ impl Header {
         let values = |bits| ValueBits::new(self.layout.properties(), bits);
         // Of a layout that does not grow nothing is left of the last two.
         by_layout!(self.layout, F => match (F::GROWS && self.grows, self.value_bits) {
-            (false, 0) => validate_buckets::<F, FixedBucket<_>>(self, bytes, NoValues),
-            (false, bits) => validate_buckets::<F, FixedBucket<_>>(self, bytes, values(bits)),
-            (true, 0) => validate_buckets::<F, GrowingBucket<_>>(self, bytes, NoValues),
-            (true, bits) => validate_buckets::<F, GrowingBucket<_>>(self, bytes, values(bits)),
+            (false, 0) => validate_buckets::<F, Fixed<_>>(self, bytes, NoValues),
+            (false, bits) => validate_buckets::<F, Fixed<_>>(self, bytes, values(bits)),
+            (true, 0) => validate_buckets::<F, Growing<_>>(self, bytes, NoValues),
+            (true, bits) => validate_buckets::<F, Growing<_>>(self, bytes, values(bits)),
         })
     }
 
@@ -351,7 +351,7 @@ pub(crate) fn numbers_of(pair: &[u8; PAIR_BYTES]) -> [u64; 2] {
     [&pair[..8], &pair[8..]].map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
 }
 
-fn validate_buckets<F: Format, B: Bucket>(
+fn validate_buckets<F: Format, B: Buckets>(
     header: &Header,
     bytes: &[u8],
     values: B::Values,
@@ -365,11 +365,11 @@ fn validate_buckets<F: Format, B: Bucket>(
     };
     // Of all values that so many bits can have.
     let has_value = |bits: u64| bits >> (F::BITS - header.value_bits) < stamps;
-    let placement = B::placement::<F>(header.grown, values);
+    let (geometry, placement) = B::placed::<F>(header.grown, values);
     let words = words(header, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));
     let is_valid = |number: usize, word: F| {
         word.is_canonical()
-            && B::is_valid(placement, number, word)
+            && B::is_valid(geometry, Bucket::at(placement, number), word)
             && (stamps.is_power_of_two() || word.slots_in_use().all(|slot| has_value(slot.bits())))
     };
     let (mut are_valid, mut occupied) = (true, 0);
@@ -388,7 +388,7 @@ fn validate_buckets<F: Format, B: Bucket>(
         let stashed = Stashed::of_words(words);
         let (place, order) = (stashed.place, Some(Stashed::order(words)));
         let bits = u64::from(place.entry.bits());
-        let is_valid = B::is_valid_entry::<F>(placement, place)
+        let is_valid = B::is_valid_entry(geometry, place)
             && stashed.words() == words
             && place.position % 2 == 0
             && stashed.copies > 0

@@ -12,7 +12,7 @@ use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::sizing;
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::table::entry::{NoValues, ValueBits, Values};
-use crate::table::{Bucket, FixedBucket, GrowingBucket, Key, Stashed, figures, prefix};
+use crate::table::{Bucket, Buckets, Fixed, Growing, Key, Stashed, figures, prefix};
 
 /// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a
 /// file that is mapped, in a block cache, in a message, in a `static`.
@@ -94,9 +94,9 @@ macro_rules! by_kind {
         by_layout!($view.header.layout, F => {
             // Of a layout that does not grow nothing is left of this: its headers say so.
             if const { <F as Format>::GROWS } && $view.header.grows {
-                $view.$method::<F, GrowingBucket<_>>($($argument),*)
+                $view.$method::<F, Growing<_>>($($argument),*)
             } else {
-                $view.$method::<F, FixedBucket<_>>($($argument),*)
+                $view.$method::<F, Fixed<_>>($($argument),*)
             }
         })
     };
@@ -134,7 +134,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     fn holds(&self, hash: u64) -> bool {
         // The most frequent layout without a choice.
         if self.header.layout == LayoutId::Fp16x4 && !self.header.grows {
-            return self.holds_in::<<Fp16x4 as Layout>::Format, FixedBucket<V>>(hash);
+            return self.holds_in::<<Fp16x4 as Layout>::Format, Fixed<V>>(hash);
         }
         self.holds_in_any(hash)
     }
@@ -155,9 +155,9 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
 
     // Always inlined: a call takes more instructions.
     #[inline(always)]
-    fn holds_in<F: Format, K: Bucket<Values = V>>(&self, hash: u64) -> bool {
+    fn holds_in<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> bool {
         let (key, buckets, words) = self.read::<F, K>(hash);
-        if K::either_holds(buckets, words, key.places()) {
+        if Bucket::either_holds(buckets, words, key.places()) {
             return true;
         }
         let mut found = false;
@@ -165,23 +165,17 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         found
     }
 
-    /// Where the items are.
-    #[inline]
-    fn placement<F: Format, K: Bucket<Values = V>>(&self) -> K::Placement {
-        K::placement::<F>(self.header.grown, self.values)
-    }
-
     /// The key with this hash, its buckets, and their words.
     // Always inlined: what it returns is more than registers take.
     #[inline(always)]
-    fn read<F: Format, K: Bucket<Values = V>>(&self, hash: u64) -> (Key, [K; 2], [F; 2]) {
-        let placement = self.placement::<F, K>();
-        let key = K::geometry::<F>(placement).key(hash);
-        let buckets = both(key.places(), |place| K::of(placement, place));
+    fn read<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> (Key, [Bucket<K>; 2], [F; 2]) {
+        let (geometry, placement) = K::placed::<F>(self.header.grown, self.values);
+        let key = geometry.key(hash);
+        let buckets = both(key.places(), |place| Bucket::of(placement, place));
         (key, buckets, both(buckets, |bucket| self.words()(bucket.number())))
     }
 
-    fn count_in<F: Format, K: Bucket<Values = V>>(&self, hash: u64) -> usize {
+    fn count_in<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> usize {
         let (key, buckets, words) = self.read::<F, K>(hash);
         let copies = |at: usize| buckets[at].copies(words[at], key.places()[at], None);
         let mut count = copies(0) + copies(1);
@@ -190,9 +184,9 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     }
 
     #[inline]
-    fn values_in<F: Format, K: Bucket<Values = V>>(&self, hash: u64) -> Candidates {
+    fn values_in<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> Candidates {
         let (key, buckets, words) = self.read::<F, K>(hash);
-        let mut candidates = K::values(buckets, words, key.places());
+        let mut candidates = Bucket::values(buckets, words, key.places());
         let shift = F::BITS - self.header.value_bits;
         self.each_stashed(key, self.key_bits, |stashed| {
             candidates.add(stashed.place.entry.bits() >> shift);
@@ -201,14 +195,12 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         candidates
     }
 
-    fn rate_in<F: Format, K: Bucket<Values = V>>(&self) -> f64 {
-        let Header { value_bits, occupied, stashed, .. } = self.header;
-        figures::false_positive_rate::<F, K>(
-            self.placement::<F, K>(),
-            value_bits,
-            occupied + stashed,
-            self.words(),
-        )
+    fn rate_in<F: Format, K: Buckets<Values = V>>(&self) -> f64 {
+        let Header { grown, value_bits, occupied, stashed, .. } = self.header;
+        let (_, placement) = K::placed::<F>(grown, self.values);
+        let entries = occupied + stashed;
+        let words = self.words::<F>();
+        figures::false_positive_rate::<F, K>(placement, grown.buckets, value_bits, entries, words)
     }
 
     /// Calls `found` with each entry of the item in the stash, by these bits of it.

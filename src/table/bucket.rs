@@ -1,4 +1,5 @@
-//! A bucket, and how its slots are read: what a table of fixed size and a growing one have in common.
+//! A bucket, and how its slots are read: what a table of fixed size and a growing one have in common. What differs is
+//! asked of their [`Buckets`].
 //!
 //! Pure: a placement says where the items of a table are at one time, and a bucket comes from it and from a position.
 //! A table makes its placement from its atomics.
@@ -24,8 +25,9 @@
 
 use core::hint::select_unpredictable;
 
+use super::Buckets;
 use super::entry::Values;
-use super::geometry::{Geometry, Place};
+use super::geometry::Place;
 use crate::layout::{Candidates, Format, Slot};
 
 /// The sizes of a table at one time.
@@ -40,123 +42,132 @@ pub struct Grown {
     pub(crate) target_load: u32,
 }
 
+/// What tells which bucket a place has at one time, and how the slots of the buckets are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement<E, V> {
+    pub(super) extent: E,
+    pub(super) values: V,
+}
+
+/// That of a table.
+pub type PlacementOf<B> = Placement<<B as Buckets>::Extent, <B as Buckets>::Values>;
+
 /// A bucket as its slots are read at one time. The places of an item are those with a position in the bucket.
-pub trait Bucket: Copy + PartialEq + Send + Sync {
-    /// Whether the number of buckets can grow.
-    const GROWS: bool;
+pub struct Bucket<B: Buckets> {
+    pub(super) number: usize,
+    pub(super) placement: PlacementOf<B>,
+}
 
-    /// The values in the slots.
-    type Values: Values;
+impl<B: Buckets> Clone for Bucket<B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
 
-    /// The number of buckets, how far the table has grown, and the bits of its values: what tells where an item is.
-    type Placement: Copy;
+impl<B: Buckets> Copy for Bucket<B> {}
 
-    /// In a table of these sizes.
-    fn placement<F: Format>(grown: Grown, values: Self::Values) -> Self::Placement;
-
-    /// What a hash says of an item; the same as long as the table exists.
-    fn geometry<F: Format>(placement: Self::Placement) -> Geometry;
-
-    /// The number of buckets.
-    fn count(placement: Self::Placement) -> usize;
-
+impl<B: Buckets> Bucket<B> {
     /// The bucket with this number.
-    fn at(placement: Self::Placement, number: usize) -> Self;
+    #[inline]
+    pub(crate) fn at(placement: PlacementOf<B>, number: usize) -> Self {
+        Self { number, placement }
+    }
 
     /// The bucket of a place; of a place that belongs to two, one of them.
-    fn of(placement: Self::Placement, place: Place) -> Self;
+    #[inline]
+    pub(crate) fn of(placement: PlacementOf<B>, place: Place) -> Self {
+        Self::at(placement, B::bucket_of(placement.extent, place.position))
+    }
 
-    fn number(self) -> usize;
+    #[inline]
+    pub(crate) fn number(self) -> usize {
+        self.number
+    }
 
     /// Whether the bucket was found by this placement: if so, the table has not grown since then.
-    fn is_of(self, placement: Self::Placement) -> bool;
-
-    /// The other bucket of what a slot of this one holds. `None`: it would belong to two.
-    fn other<F: Format>(self, slot: Slot) -> Option<Self>;
-
-    /// Whether this place is one of the bucket.
-    fn has(self, place: Place) -> bool;
-
-    /// Whether both are the same bucket, with slots that are read alike.
-    fn reads_as(self, other: Self) -> bool;
-
-    /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
-    /// is known.
-    fn slot<F: Format>(self, place: Place) -> Option<Slot>;
-
-    /// The place of what a slot of the bucket holds.
-    fn place<F: Format>(self, slot: Slot) -> Place;
-
-    /// Whether a canonical word that comes from outside can be that of the bucket with this number.
-    fn is_valid<F: Format>(placement: Self::Placement, number: usize, word: F) -> bool;
-
-    /// Whether an entry that comes from outside, at its even position, can be in the stash.
-    fn is_valid_entry<F: Format>(placement: Self::Placement, place: Place) -> bool;
+    #[inline]
+    pub(super) fn is_of(self, placement: PlacementOf<B>) -> bool {
+        self.placement.extent == placement.extent
+    }
 
     /// All bits of a slot below its value, if it has one.
-    fn below(self) -> Option<u64>;
+    #[inline]
+    pub(super) fn below(self) -> Option<u64> {
+        self.placement.values.below()
+    }
 
-    /// Whether the words of two buckets hold an entry of an item, of which these are the places in these buckets, by
-    /// the bits of the mask, if there is one.
-    fn either_agrees<F: Format>(
+    /// Whether the words of two buckets hold an entry of an item, whatever its value is: the heart of a lookup. These
+    /// are the places of the item in these buckets.
+    #[inline]
+    pub(crate) fn either_holds<F: Format>(
         buckets: [Self; 2],
         words: [F; 2],
         item: [Place; 2],
-        mask: Option<u64>,
-    ) -> bool;
-
-    /// Whether they hold an entry of the item, whatever its value is: the heart of a lookup.
-    #[inline]
-    fn either_holds<F: Format>(buckets: [Self; 2], words: [F; 2], item: [Place; 2]) -> bool {
-        Self::either_agrees(buckets, words, item, buckets[0].below())
+    ) -> bool {
+        B::either_agrees(buckets, words, item, buckets[0].below())
     }
 
     /// How many entries of an item the word of the bucket holds, by the bits of the mask, if there is one. No growth
     /// parts them from the item.
-    fn copies<F: Format>(self, word: F, item: Place, mask: Option<u64>) -> usize {
+    pub(crate) fn copies<F: Format>(self, word: F, item: Place, mask: Option<u64>) -> usize {
         // Each slot as a lookup would see it alone.
         let alone = |slot| [F::EMPTY.with(slot).expect("an empty word has room"), F::EMPTY];
-        let is_its = |&slot: &Slot| Self::either_agrees([self; 2], alone(slot), [item; 2], mask);
+        let is_its = |&slot: &Slot| B::either_agrees([self; 2], alone(slot), [item; 2], mask);
         word.slots_in_use().filter(is_its).count()
     }
 
     /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is; false in
     /// a filter.
     #[inline]
-    fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
-        Self::Values::ANY && Self::either_holds([self; 2], [word, F::EMPTY], [item; 2])
+    pub(super) fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
+        B::Values::ANY && Self::either_holds([self; 2], [word, F::EMPTY], [item; 2])
     }
 
     /// The values of an item in the words of two buckets of a maplet.
-    fn values<F: Format>(buckets: [Self; 2], words: [F; 2], item: [Place; 2]) -> Candidates;
-
-    /// Of the entries of an item, with its value, in the word of each bucket one of which the most is known.
-    fn longest<F: Format>(
+    #[inline]
+    pub(crate) fn values<F: Format>(
         buckets: [Self; 2],
         words: [F; 2],
         item: [Place; 2],
-    ) -> [Option<Longest>; 2];
+    ) -> Candidates {
+        let Some(mask) = buckets[0].below() else {
+            return Candidates::new();
+        };
+        let values = B::values_matching(buckets, words, item, mask);
+        Candidates::of(values, buckets[0].placement.values.bits())
+    }
 
-    /// As `longest`, of a word that was seen before: most often it is still the same.
+    /// As [`Buckets::longest`], of a word that was seen before: most often it is still the same.
     // Always inlined: what was seen would pass through memory.
     #[inline(always)]
-    fn longest_again<F: Format>(
+    pub(super) fn longest_again<F: Format>(
         self,
         word: F,
         item: Place,
         seen: Seen<F, Self>,
     ) -> Option<Longest> {
-        let is_same = seen.bucket == self && seen.word.bits() == word.bits();
+        if !B::GROWS {
+            // It takes no longer than to compare with what was seen.
+            let slot = B::slot::<F>(self, item)?;
+            return word.holds(slot).then_some(Longest { slot, known: 0 });
+        }
+        // Of one extent, the item has the same bucket.
+        let is_same = seen.bucket.is_of(self.placement) && seen.word.bits() == word.bits();
         if is_same { seen.longest } else { self.longest_anew(word, item) }
     }
 
     /// Whether it is the first of two buckets that has the entry of an item, with its value, of which the most is
     /// known, or one of them. `None`: neither has one.
     #[inline]
-    fn holder_of_longest<F: Format>(
+    pub(super) fn holder_of_longest<F: Format>(
         [first, second]: [Seen<F, Self>; 2],
-        _: [Place; 2],
+        [item, _]: [Place; 2],
     ) -> Option<bool> {
+        if !B::GROWS {
+            let slot = B::slot::<F>(first.bucket, item)?;
+            let either = F::either_holds([first.word, second.word], slot, None);
+            return either.then(|| first.word.holds(slot));
+        }
         let [first, second] = [first.known(), second.known()];
         first.max(second).map(|_| first >= second)
     }
@@ -165,7 +176,7 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
     #[cold]
     #[inline(never)]
     fn longest_anew<F: Format>(self, word: F, item: Place) -> Option<Longest> {
-        let [longest, _] = Self::longest([self; 2], [word, F::EMPTY], [item; 2]);
+        let [longest, _] = B::longest([self; 2], [word, F::EMPTY], [item; 2]);
         longest
     }
 }
@@ -180,16 +191,16 @@ pub struct Longest {
 
 /// What was seen of an item in a bucket.
 #[derive(Clone, Copy)]
-pub struct Seen<F, B> {
-    pub(super) bucket: B,
+pub struct Seen<F, K> {
+    pub(super) bucket: K,
     pub(super) word: F,
     longest: Option<Longest>,
 }
 
-impl<F: Format, B: Bucket> Seen<F, B> {
+impl<F: Format, B: Buckets> Seen<F, Bucket<B>> {
     /// At each place of an item, in these words.
     #[inline(always)]
-    pub(crate) fn at_each(buckets: [B; 2], words: [F; 2], item: [Place; 2]) -> [Self; 2] {
+    pub(crate) fn at_each(buckets: [Bucket<B>; 2], words: [F; 2], item: [Place; 2]) -> [Self; 2] {
         let longest = B::longest(buckets, words, item);
         let look = |at: usize| Self { bucket: buckets[at], word: words[at], longest: longest[at] };
         [look(0), look(1)]
@@ -197,7 +208,7 @@ impl<F: Format, B: Bucket> Seen<F, B> {
 
     /// The first of two, or the second, which is of this bucket. No branch: no processor could predict it.
     #[inline]
-    pub(super) fn select(in_first: bool, a: Self, b: Self, bucket: B) -> Self {
+    pub(super) fn select(in_first: bool, a: Self, b: Self, bucket: Bucket<B>) -> Self {
         // Number by number: what is larger would be selected in memory.
         let word = select_unpredictable(in_first, a.word.bits(), b.word.bits());
         let slot = select_unpredictable(in_first, a.slot(), b.slot());

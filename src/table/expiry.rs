@@ -154,12 +154,12 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Clears the entries in a bucket that retire, and says how many there were.
     fn sweep(self, bucket: usize, retires: impl Fn(Slot) -> bool) -> usize {
         let locked = self.lock_stripes([bucket]);
-        let read = B::Bucket::at(self.buckets.placement(), bucket);
+        let read = Bucket::at(self.buckets.placement(), bucket);
         let word = self.locked_word(bucket);
         let (mut kept, mut removed) = (word, 0);
         for slot in word.slots_in_use().filter(|&slot| retires(slot)) {
             // As in `before_drop`.
-            self.versions().bump(self.geometry().version_group_in(read.place::<F>(slot)));
+            self.versions().bump(self.geometry().version_group_in(B::place::<F>(read, slot)));
             kept = kept.without(slot).expect("it is there");
             removed += 1;
         }

@@ -2,7 +2,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::bucket::{Bucket, Grown};
+use super::bucket::{Bucket, Grown, PlacementOf};
 use super::entry::Values;
 use super::growing::Growing;
 use super::{Buckets, Changing, State, Table};
@@ -22,7 +22,7 @@ const BESIDE: usize = 8;
 impl<B: Buckets> State<B> {
     /// The number of buckets.
     pub(super) fn present(&self) -> usize {
-        B::Bucket::count(self.buckets.placement())
+        self.buckets.count(self.buckets.placement().extent)
     }
 
     /// Slots in use.
@@ -124,23 +124,20 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let entries = self.occupied() + self.stashed_entries();
         // Relaxed: an estimate.
         let word = |bucket| F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed));
-        false_positive_rate::<F, B::Bucket>(
-            self.buckets.placement(),
-            self.value_bits(),
-            entries,
-            word,
-        )
+        let (placement, buckets) = (self.buckets.placement(), self.present());
+        false_positive_rate::<F, B>(placement, buckets, self.value_bits(), entries, word)
     }
 }
 
 /// The share of absent items that are reported as present by a table with this number of entries, and these words.
-pub(crate) fn false_positive_rate<F: Format, B: Bucket>(
-    placement: B::Placement,
+pub(crate) fn false_positive_rate<F: Format, B: Buckets>(
+    placement: PlacementOf<B>,
+    buckets: usize,
     value_bits: u32,
     entries: usize,
     word: impl Fn(usize) -> F,
 ) -> f64 {
-    let (properties, buckets) = (F::ID.properties(), B::count(placement));
+    let properties = F::ID.properties();
     if !B::GROWS {
         let items_per_bucket = entries as f64 / buckets as f64;
         return sizing::false_positive_rate(properties, items_per_bucket, value_bits);
@@ -152,8 +149,8 @@ pub(crate) fn false_positive_rate<F: Format, B: Bucket>(
         let beside = first..buckets.min(first + BESIDE);
         sampled += beside.len();
         for at in beside {
-            let bucket = B::at(placement, at);
-            let known = |slot| bucket.place::<F>(slot).entry.known();
+            let bucket = Bucket::at(placement, at);
+            let known = |slot| B::place::<F>(bucket, slot).entry.known();
             weight += word(at).slots_in_use().map(|slot| power_of_half(known(slot))).sum::<f64>();
         }
     }

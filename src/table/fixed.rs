@@ -3,7 +3,7 @@
 //! **Invariant:** the number of buckets never changes, so each entry is in the bucket of one of its positions for ever.
 
 use super::Buckets;
-use super::bucket::{Bucket, Grown, Longest, Seen};
+use super::bucket::{Bucket, Grown, Longest, Placement};
 use super::control::Control;
 use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Key, Place};
@@ -12,7 +12,7 @@ use super::stripes::Stripes;
 use super::stripes::stripes_of;
 use super::versions::Versions;
 use crate::arch;
-use crate::layout::{Candidates, Format, Properties, Slot, both};
+use crate::layout::{Format, MatchingValues, Properties, Slot, both};
 use crate::sync::memory::{self, NoMemory};
 use crate::sync::{self, AtomicU64};
 
@@ -24,8 +24,10 @@ pub struct Fixed<V = NoValues> {
 }
 
 impl<V: Values> Buckets for Fixed<V> {
+    const GROWS: bool = false;
+
     type Values = V;
-    type Bucket = FixedBucket<V>;
+    type Extent = ();
 
     fn try_new(
         _: Grown,
@@ -57,12 +59,12 @@ impl<V: Values> Buckets for Fixed<V> {
 
     #[inline]
     fn geometry<F: Format>(&self) -> Geometry {
-        FixedBucket::geometry::<F>(self.placement())
+        Geometry::new(self.max_buckets(), Shape::new(F::BITS, 0, self.values))
     }
 
     #[inline]
-    fn placement(&self) -> FixedPlacement<V> {
-        FixedPlacement { buckets: self.words.len(), values: self.values }
+    fn placement(&self) -> Placement<(), V> {
+        Placement { extent: (), values: self.values }
     }
 
     #[inline]
@@ -90,6 +92,11 @@ impl<V: Values> Buckets for Fixed<V> {
         }
     }
 
+    #[inline]
+    fn count(&self, (): ()) -> usize {
+        self.words.len()
+    }
+
     fn reached(&self) -> usize {
         self.words.len()
     }
@@ -107,164 +114,88 @@ impl<V: Values> Buckets for Fixed<V> {
     fn growing(&self) -> Option<&Growing<V>> {
         None
     }
-}
 
-/// Of a table of fixed size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FixedPlacement<V> {
-    buckets: usize,
-    values: V,
-}
-
-/// In a table of fixed size a slot holds the fingerprint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FixedBucket<V> {
-    number: usize,
-    placement: FixedPlacement<V>,
-}
-
-impl<V: Values> FixedBucket<V> {
-    /// What a slot holds of an item.
     #[inline]
-    fn held(item: Place) -> Slot {
-        Slot::new(item.entry.bits().into())
+    fn placed<F: Format>(grown: Grown, values: V) -> (Geometry, Placement<(), V>) {
+        let geometry = Geometry::new(grown.buckets as u64, Shape::new(F::BITS, 0, values));
+        (geometry, Placement { extent: (), values })
     }
 
     #[inline]
-    fn held_by<F: Format>(word: F, item: Place) -> Option<Longest> {
-        let slot = Self::held(item);
-        word.holds(slot).then_some(Longest { slot, known: 0 })
-    }
-}
-
-impl<V: Values> Bucket for FixedBucket<V> {
-    const GROWS: bool = false;
-
-    type Values = V;
-    type Placement = FixedPlacement<V>;
-
-    #[inline]
-    fn placement<F: Format>(grown: Grown, values: V) -> FixedPlacement<V> {
-        FixedPlacement { buckets: grown.buckets, values }
+    fn bucket_of((): (), position: u64) -> usize {
+        position as usize
     }
 
     #[inline]
-    fn geometry<F: Format>(FixedPlacement { buckets, values }: FixedPlacement<V>) -> Geometry {
-        Geometry::new(buckets as u64, Shape::new(F::BITS, 0, values))
+    fn other<F: Format>(&self, bucket: Bucket<Self>, slot: Slot) -> Option<Bucket<Self>> {
+        let Place { position, entry } = Self::place::<F>(bucket, slot);
+        let other = self.geometry::<F>().alternate(position, entry);
+        Some(Bucket::at(bucket.placement, other as usize))
     }
 
     #[inline]
-    fn count(placement: FixedPlacement<V>) -> usize {
-        placement.buckets
+    fn has(bucket: Bucket<Self>, place: Place) -> bool {
+        place.position == bucket.number as u64
     }
 
     #[inline]
-    fn at(placement: FixedPlacement<V>, number: usize) -> Self {
-        Self { number, placement }
+    fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool {
+        a.number == b.number
     }
 
     #[inline]
-    fn of(placement: FixedPlacement<V>, place: Place) -> Self {
-        Self { number: place.position as usize, placement }
+    fn slot<F: Format>(_: Bucket<Self>, place: Place) -> Option<Slot> {
+        Some(held(place))
     }
 
     #[inline]
-    fn number(self) -> usize {
-        self.number
-    }
-
-    #[inline]
-    fn is_of(self, _: FixedPlacement<V>) -> bool {
-        true
-    }
-
-    #[inline]
-    fn other<F: Format>(self, slot: Slot) -> Option<Self> {
-        let Place { position, entry } = self.place::<F>(slot);
-        let other = Self::geometry::<F>(self.placement).alternate(position, entry);
-        Some(Self::at(self.placement, other as usize))
-    }
-
-    #[inline]
-    fn has(self, place: Place) -> bool {
-        place.position == self.number as u64
-    }
-
-    #[inline]
-    fn reads_as(self, other: Self) -> bool {
-        self == other
-    }
-
-    #[inline]
-    fn slot<F: Format>(self, place: Place) -> Option<Slot> {
-        Some(Self::held(place))
-    }
-
-    #[inline]
-    fn place<F: Format>(self, slot: Slot) -> Place {
-        Place { position: self.number as u64, entry: Entry::fingerprint(slot.bits()) }
+    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place {
+        Place { position: bucket.number as u64, entry: Entry::fingerprint(slot.bits()) }
     }
 
     /// Any entry may be in any bucket; it has a fingerprint.
     #[inline]
-    fn is_valid<F: Format>(placement: FixedPlacement<V>, _: usize, word: F) -> bool {
-        placement.values.below().is_none_or(|below| word.each_has(below))
+    fn is_valid<F: Format>(_: Geometry, bucket: Bucket<Self>, word: F) -> bool {
+        bucket.below().is_none_or(|below| word.each_has(below))
     }
 
-    fn is_valid_entry<F: Format>(placement: FixedPlacement<V>, place: Place) -> bool {
-        place.entry.known() == 0 && place.position < placement.buckets as u64
-    }
-
-    #[inline]
-    fn below(self) -> Option<u64> {
-        self.placement.values.below()
+    fn is_valid_entry(geometry: Geometry, place: Place) -> bool {
+        place.entry.known() == 0 && place.position < geometry.size
     }
 
     #[inline]
     fn either_agrees<F: Format>(
-        _: [Self; 2],
+        _: [Bucket<Self>; 2],
         words: [F; 2],
         [item, _]: [Place; 2],
         mask: Option<u64>,
     ) -> bool {
-        F::either_holds(words, Self::held(item), mask)
+        F::either_holds(words, held(item), mask)
     }
 
     #[inline]
-    fn values<F: Format>(
-        [bucket, _]: [Self; 2],
+    fn values_matching<F: Format>(
+        _: [Bucket<Self>; 2],
         words: [F; 2],
         [item, _]: [Place; 2],
-    ) -> Candidates {
-        let Some(mask) = bucket.below() else {
-            return Candidates::new();
-        };
-        let values = F::values_of_equal(words, item.entry.bits().into(), mask);
-        Candidates::of(values, bucket.placement.values.bits())
+        mask: u64,
+    ) -> MatchingValues {
+        F::values_of_equal(words, item.entry.bits().into(), mask)
     }
 
     #[inline]
     fn longest<F: Format>(
-        _: [Self; 2],
+        _: [Bucket<Self>; 2],
         words: [F; 2],
         [item, _]: [Place; 2],
     ) -> [Option<Longest>; 2] {
-        both(words, |word| Self::held_by(word, item))
+        let slot = held(item);
+        both(words, |word| word.holds(slot).then_some(Longest { slot, known: 0 }))
     }
+}
 
-    /// It takes no longer than to compare with what was seen.
-    #[inline]
-    fn longest_again<F: Format>(self, word: F, item: Place, _: Seen<F, Self>) -> Option<Longest> {
-        Self::held_by(word, item)
-    }
-
-    #[inline]
-    fn holder_of_longest<F: Format>(
-        [first, second]: [Seen<F, Self>; 2],
-        [item, _]: [Place; 2],
-    ) -> Option<bool> {
-        let slot = Self::held(item);
-        let words = [first.word, second.word];
-        F::either_holds(words, slot, None).then(|| words[0].holds(slot))
-    }
+/// What a slot holds of an item: its fingerprint.
+#[inline]
+fn held(item: Place) -> Slot {
+    Slot::new(item.entry.bits().into())
 }

@@ -161,7 +161,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let (buckets, words) = self.read_valid(places);
         if Bucket::either_holds(buckets, words, places) {
             let stamped = both(places, |place| self.with_stamp(place, clock));
-            if Bucket::either_agrees(buckets, words, stamped, None) && self.clock() == clock {
+            if B::either_agrees(buckets, words, stamped, None) && self.clock() == clock {
                 return Ok(false);
             }
         } else if self.store_absent(key, buckets, words, Duplicates::Stamp) {

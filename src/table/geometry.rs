@@ -78,7 +78,7 @@ impl Place {
 pub struct Geometry {
     /// The buckets of a table of fixed size, an even number of at least 2; in a growing table, a mask of the bits of
     /// a position that all entries know.
-    size: u64,
+    pub(super) size: u64,
     pub(super) shape: Shape,
 }
 

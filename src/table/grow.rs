@@ -20,7 +20,7 @@ use super::bucket::Bucket;
 use super::control::Control;
 use super::entry::Values;
 use super::geometry::Place;
-use super::growing::{DoubledOf, Extent, Growing, GrowingBucket, next_reach};
+use super::growing::{DoubledOf, Extent, Growing, next_reach};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
 use crate::layout::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
@@ -324,11 +324,11 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     ) -> Splits<F> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
-            let bucket = GrowingBucket::at(growing.placement_by(extent), old);
+            let bucket = Bucket::at(growing.placement_by(extent), old);
             let [mut stays, mut goes, mut doubled] = [F::EMPTY; 3];
             let (mut groups, mut bumped, mut dropped) = ([0; MAX_SLOTS], 0, 0);
             for slot in self.locked_word(old).slots_in_use() {
-                let group = || self.geometry().version_group_in(bucket.place::<F>(slot));
+                let group = || self.geometry().version_group_in(Growing::place::<F>(bucket, slot));
                 if self.is_retiring(slot.bits()) {
                     self.before_drop(group());
                     dropped += 1;

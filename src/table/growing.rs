@@ -45,7 +45,7 @@ use core::hint::select_unpredictable;
 use crossbeam_utils::CachePadded;
 
 use super::Buckets;
-use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS};
+use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS, Placement};
 use super::control::Control;
 use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Key, Place};
@@ -53,7 +53,7 @@ use super::stripes::Stripes;
 use super::versions::Versions;
 use crate::arch::{self, Query, Ring};
 use crate::layout::sizing::share;
-use crate::layout::{Candidates, Format, Properties, Slot, both};
+use crate::layout::{Format, MatchingValues, Properties, Slot, both};
 use crate::sync::array::PieceArray;
 use crate::sync::kept::{Kept, Node};
 use crate::sync::memory::{NoMemory, TryBox, try_reserve};
@@ -163,39 +163,23 @@ impl Extent {
     }
 }
 
-/// Of a growing table.
-#[derive(Clone, Copy, Debug)]
-pub struct GrowingPlacement<V> {
-    extent: Extent,
-    /// Mask of the bits of a position that all entries know.
-    common: u64,
-    values: V,
-}
-
 /// In a growing table a slot holds an entry of variable length.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GrowingBucket<V> {
-    number: usize,
-    extent: Extent,
-    values: V,
-}
-
-impl<V: Values> GrowingBucket<V> {
+impl<V: Values> Bucket<Growing<V>> {
     #[inline]
     fn level(self) -> u32 {
-        self.extent.level()
+        self.placement.extent.level()
     }
 
     /// Whether the bucket tells bit L of a position.
     #[inline]
     fn is_split(self) -> bool {
-        self.extent.is_split(self.number)
+        self.placement.extent.is_split(self.number)
     }
 
     #[inline]
     fn ring<F: Format>(self) -> Ring {
-        let bits = self.values.ring_bits(F::RING_BITS);
-        Ring { bits, head: self.extent.head() }
+        let bits = self.placement.values.ring_bits(F::RING_BITS);
+        Ring { bits, head: self.placement.extent.head() }
     }
 
     /// The bits of a position that the bucket does not tell, from bit L on.
@@ -254,161 +238,7 @@ impl<V: Values> GrowingBucket<V> {
         core != 0
             && beyond != 0
             && (!self.is_split() || beyond & 1 == 0)
-            && self.place::<F>(slot).entry.known() >= told.max(least)
-    }
-}
-
-impl<V: Values> Bucket for GrowingBucket<V> {
-    const GROWS: bool = true;
-
-    type Values = V;
-    type Placement = GrowingPlacement<V>;
-
-    #[inline]
-    fn placement<F: Format>(grown: Grown, values: V) -> GrowingPlacement<V> {
-        let ring = values.ring_bits(F::RING_BITS);
-        let common = common_mask(grown.initial, ring);
-        GrowingPlacement { extent: Extent::of(grown.buckets, ring), common, values }
-    }
-
-    #[inline]
-    fn geometry<F: Format>(placement: GrowingPlacement<V>) -> Geometry {
-        let GrowingPlacement { common, values, .. } = placement;
-        Geometry::new(common, Shape::new(F::BITS, F::RING_BITS, values))
-    }
-
-    #[inline]
-    fn count(placement: GrowingPlacement<V>) -> usize {
-        placement.extent.buckets()
-    }
-
-    #[inline]
-    fn at(placement: GrowingPlacement<V>, number: usize) -> Self {
-        let GrowingPlacement { extent, values, .. } = placement;
-        Self { number, extent, values }
-    }
-
-    #[inline]
-    fn of(placement: GrowingPlacement<V>, place: Place) -> Self {
-        Self::at(placement, placement.extent.bucket(place.position))
-    }
-
-    #[inline]
-    fn number(self) -> usize {
-        self.number
-    }
-
-    #[inline]
-    fn is_of(self, placement: GrowingPlacement<V>) -> bool {
-        self.extent == placement.extent
-    }
-
-    #[inline]
-    fn other<F: Format>(self, slot: Slot) -> Option<Self> {
-        let (ring, extent) = (self.ring::<F>(), self.extent);
-        let shape = Shape::new(F::BITS, F::RING_BITS, self.values);
-        let difference = shape.core(Entry::fingerprint(slot.bits())).difference();
-        // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then
-        // that is at the head of the ring, where a 0 stands otherwise.
-        let head = slot.bits() >> ring.head & 1;
-        let position = self.number as u64 | head << extent.level();
-        if slot.bits() & ring.mask() == 1 << ring.head {
-            // A void entry: bit L is not known. It has one other bucket, unless that is split already.
-            let other = (self.number ^ difference as usize) & (extent.stride() - 1);
-            return (!extent.is_split(other)).then_some(Self { number: other, ..self });
-        }
-        Some(Self { number: extent.bucket(position ^ difference), ..self })
-    }
-
-    #[inline]
-    fn has(self, place: Place) -> bool {
-        (place.position ^ self.number as u64) & ((1 << self.told_bits()) - 1) == 0
-    }
-
-    /// By another extent of the same level, slots of a bucket are read alike if the bucket tells as much.
-    #[inline]
-    fn reads_as(self, other: Self) -> bool {
-        let read = |by: Self| (by.number, by.level(), by.told_bits());
-        read(self) == read(other)
-    }
-
-    #[inline]
-    fn slot<F: Format>(self, Place { position, entry }: Place) -> Option<Slot> {
-        let known = entry.known();
-        if known < self.told_bits() {
-            return None;
-        }
-        let ring = self.ring::<F>();
-        let beyond = (known - self.level()).min(ring.bits - 1);
-        let turned = self.untold(position) & ((1 << beyond) - 1) | 1 << beyond;
-        Some(Slot::new(u64::from(entry.bits()) | turned).turned_back(ring))
-    }
-
-    #[inline]
-    fn place<F: Format>(self, slot: Slot) -> Place {
-        // Never 0: the default is for words that are read while they change.
-        let beyond = self.beyond::<F>(slot);
-        let known = beyond.checked_ilog2().unwrap_or(0);
-        let untold = (beyond & !(1 << known)) << self.level();
-        let core = slot.bits() & !self.ring::<F>().mask();
-        Place {
-            position: self.number as u64 ^ untold,
-            entry: Entry::knowing(core, self.level() + known),
-        }
-    }
-
-    fn is_valid<F: Format>(placement: GrowingPlacement<V>, number: usize, word: F) -> bool {
-        let (bucket, least) = (Self::at(placement, number), placement.common.count_ones());
-        word.slots_in_use().all(|slot| bucket.is_valid_slot::<F>(slot, least))
-    }
-
-    fn is_valid_entry<F: Format>(placement: GrowingPlacement<V>, place: Place) -> bool {
-        let ring = (1 << placement.values.ring_bits(F::RING_BITS)) - 1;
-        let known = placement.common.count_ones()..=u64::BITS;
-        u64::from(place.entry.bits()) & ring == 0 && known.contains(&place.entry.known())
-    }
-
-    #[inline]
-    fn below(self) -> Option<u64> {
-        self.values.below()
-    }
-
-    #[inline]
-    fn either_agrees<F: Format>(
-        buckets: [Self; 2],
-        words: [F; 2],
-        item: [Place; 2],
-        mask: Option<u64>,
-    ) -> bool {
-        F::either_matches(words, Self::sought::<F>(buckets, item, mask))
-    }
-
-    #[inline]
-    fn values<F: Format>(
-        [first, second]: [Self; 2],
-        words: [F; 2],
-        item: [Place; 2],
-    ) -> Candidates {
-        let mask = first.below();
-        if mask.is_none() {
-            return Candidates::new();
-        }
-        let sought = Self::sought::<F>([first, second], item, mask);
-        Candidates::of(F::values_matching(words, sought), first.values.bits())
-    }
-
-    /// An item that is itself an entry of which little is known has no entries of which more is.
-    #[inline]
-    fn longest<F: Format>(
-        [first, second]: [Self; 2],
-        words: [F; 2],
-        item: [Place; 2],
-    ) -> [Option<Longest>; 2] {
-        let level = first.level();
-        let most = item[0].entry.known().saturating_sub(level);
-        let sought = Self::sought::<F>([first, second], item, None);
-        let longest = F::longest(words, sought, most);
-        both(longest, |found| found.map(|(slot, known)| Longest { slot, known: level + known }))
+            && Growing::place::<F>(self, slot).entry.known() >= told.max(least)
     }
 }
 
@@ -469,8 +299,8 @@ impl<V: Values> Growing<V> {
 
     /// Where items are by this extent.
     #[inline]
-    pub(super) fn placement_by(&self, extent: Extent) -> GrowingPlacement<V> {
-        GrowingPlacement { extent, common: self.common, values: self.values }
+    pub(super) fn placement_by(&self, extent: Extent) -> Placement<Extent, V> {
+        Placement { extent, values: self.values }
     }
 
     /// The load that growth keeps.
@@ -563,8 +393,10 @@ impl<V: Values> Growing<V> {
 }
 
 impl<V: Values> Buckets for Growing<V> {
+    const GROWS: bool = true;
+
     type Values = V;
-    type Bucket = GrowingBucket<V>;
+    type Extent = Extent;
 
     fn try_new(
         grown: Grown,
@@ -618,7 +450,7 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     #[inline]
-    fn placement(&self) -> GrowingPlacement<V> {
+    fn placement(&self) -> Placement<Extent, V> {
         self.placement_by(self.extent())
     }
 
@@ -652,6 +484,11 @@ impl<V: Values> Buckets for Growing<V> {
                 arch::prefetch(words.word(bucket));
             }
         }
+    }
+
+    #[inline]
+    fn count(&self, extent: Extent) -> usize {
+        extent.buckets()
     }
 
     fn reached(&self) -> usize {
@@ -698,6 +535,119 @@ impl<V: Values> Buckets for Growing<V> {
     #[inline]
     fn growing(&self) -> Option<&Growing<V>> {
         Some(self)
+    }
+
+    #[inline]
+    fn placed<F: Format>(grown: Grown, values: V) -> (Geometry, Placement<Extent, V>) {
+        let shape = Shape::new(F::BITS, F::RING_BITS, values);
+        let extent = Extent::of(grown.buckets, shape.ring);
+        let common = common_mask(grown.initial, shape.ring);
+        (Geometry::new(common, shape), Placement { extent, values })
+    }
+
+    #[inline]
+    fn bucket_of(extent: Extent, position: u64) -> usize {
+        extent.bucket(position)
+    }
+
+    #[inline]
+    fn other<F: Format>(&self, bucket: Bucket<Self>, slot: Slot) -> Option<Bucket<Self>> {
+        let Bucket { number, placement } = bucket;
+        let (ring, extent) = (bucket.ring::<F>(), placement.extent);
+        let shape = Shape::new(F::BITS, F::RING_BITS, placement.values);
+        let difference = shape.core(Entry::fingerprint(slot.bits())).difference();
+        // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then
+        // that is at the head of the ring, where a 0 stands otherwise.
+        let head = slot.bits() >> ring.head & 1;
+        let position = number as u64 | head << extent.level();
+        if slot.bits() & ring.mask() == 1 << ring.head {
+            // A void entry: bit L is not known. It has one other bucket, unless that is split already.
+            let other = (number ^ difference as usize) & (extent.stride() - 1);
+            return (!extent.is_split(other)).then_some(Bucket::at(placement, other));
+        }
+        Some(Bucket::at(placement, extent.bucket(position ^ difference)))
+    }
+
+    #[inline]
+    fn has(bucket: Bucket<Self>, place: Place) -> bool {
+        (place.position ^ bucket.number as u64) & ((1 << bucket.told_bits()) - 1) == 0
+    }
+
+    /// By another extent of the same level, slots of a bucket are read alike if the bucket tells as much.
+    #[inline]
+    fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool {
+        let read = |by: Bucket<Self>| (by.number, by.level(), by.told_bits());
+        read(a) == read(b)
+    }
+
+    #[inline]
+    fn slot<F: Format>(bucket: Bucket<Self>, Place { position, entry }: Place) -> Option<Slot> {
+        let known = entry.known();
+        if known < bucket.told_bits() {
+            return None;
+        }
+        let ring = bucket.ring::<F>();
+        let beyond = (known - bucket.level()).min(ring.bits - 1);
+        let turned = bucket.untold(position) & ((1 << beyond) - 1) | 1 << beyond;
+        Some(Slot::new(u64::from(entry.bits()) | turned).turned_back(ring))
+    }
+
+    #[inline]
+    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place {
+        // Never 0: the default is for words that are read while they change.
+        let beyond = bucket.beyond::<F>(slot);
+        let known = beyond.checked_ilog2().unwrap_or(0);
+        let untold = (beyond & !(1 << known)) << bucket.level();
+        let core = slot.bits() & !bucket.ring::<F>().mask();
+        Place {
+            position: bucket.number as u64 ^ untold,
+            entry: Entry::knowing(core, bucket.level() + known),
+        }
+    }
+
+    fn is_valid<F: Format>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool {
+        let least = geometry.size.count_ones();
+        word.slots_in_use().all(|slot| bucket.is_valid_slot::<F>(slot, least))
+    }
+
+    fn is_valid_entry(geometry: Geometry, place: Place) -> bool {
+        let ring = (1 << geometry.shape.ring) - 1;
+        let known = geometry.size.count_ones()..=u64::BITS;
+        u64::from(place.entry.bits()) & ring == 0 && known.contains(&place.entry.known())
+    }
+
+    #[inline]
+    fn either_agrees<F: Format>(
+        buckets: [Bucket<Self>; 2],
+        words: [F; 2],
+        item: [Place; 2],
+        mask: Option<u64>,
+    ) -> bool {
+        F::either_matches(words, Bucket::sought::<F>(buckets, item, mask))
+    }
+
+    #[inline]
+    fn values_matching<F: Format>(
+        buckets: [Bucket<Self>; 2],
+        words: [F; 2],
+        item: [Place; 2],
+        mask: u64,
+    ) -> MatchingValues {
+        F::values_matching(words, Bucket::sought::<F>(buckets, item, Some(mask)))
+    }
+
+    /// An item that is itself an entry of which little is known has no entries of which more is.
+    #[inline]
+    fn longest<F: Format>(
+        buckets: [Bucket<Self>; 2],
+        words: [F; 2],
+        item: [Place; 2],
+    ) -> [Option<Longest>; 2] {
+        let level = buckets[0].level();
+        let most = item[0].entry.known().saturating_sub(level);
+        let sought = Bucket::sought::<F>(buckets, item, None);
+        let longest = F::longest(words, sought, most);
+        both(longest, |found| found.map(|(slot, known)| Longest { slot, known: level + known }))
     }
 }
 
@@ -761,9 +711,9 @@ mod tests {
     }
 
     /// Of a maplet with values so long that rings have this number of bits.
-    fn bucket_by(extent: Extent, number: usize, ring: u32) -> GrowingBucket<ValueBits> {
+    fn bucket_by(extent: Extent, number: usize, ring: u32) -> Bucket<Growing<ValueBits>> {
         let values = ValueBits::new(Fp16x4::ID.properties(), value_bits(ring - 1));
-        GrowingBucket::at(GrowingPlacement { extent, common: 0, values }, number)
+        Bucket::at(Placement { extent, values }, number)
     }
 
     /// All extents of tables with up to this number of buckets, both at the end of a level included.
@@ -776,13 +726,13 @@ mod tests {
     }
 
     /// All rings that a slot of the bucket can have, with the core 1.
-    fn slots(bucket: GrowingBucket<ValueBits>) -> impl Iterator<Item = Slot> {
+    fn slots(bucket: Bucket<Growing<ValueBits>>) -> impl Iterator<Item = Slot> {
         let core = 1 << bucket.ring::<Fp16x4>().bits;
         let slots = (1..core).map(move |ring| Slot::new(core | ring));
         slots.filter(move |&slot| bucket.is_valid_slot::<Fp16x4>(slot, 0))
     }
 
-    fn matches(bucket: GrowingBucket<ValueBits>, slot: Slot, position: u64) -> bool {
+    fn matches(bucket: Bucket<Growing<ValueBits>>, slot: Slot, position: u64) -> bool {
         let ring = bucket.ring::<Fp16x4>();
         let entry = Entry::knowing(1 << ring.bits, u64::BITS);
         let word = Fp16x4::EMPTY.with(slot).unwrap();
@@ -802,14 +752,14 @@ mod tests {
                 for number in 0..extent.buckets() {
                     let bucket = bucket_by(extent, number, ring);
                     for slot in slots(bucket) {
-                        let place = bucket.place::<Fp16x4>(slot);
+                        let place = Growing::place::<Fp16x4>(bucket, slot);
                         let known = place.entry.known();
                         assert!((bucket.told_bits()..=extent.level() + ring - 1).contains(&known));
                         assert_eq!(extent.bucket(place.position), number);
-                        assert_eq!(bucket.slot::<Fp16x4>(place), Some(slot));
+                        assert_eq!(Growing::slot::<Fp16x4>(bucket, place), Some(slot));
                         for position in 0..1 << (extent.level() + ring + 1) {
                             let is_here = extent.bucket(position) == number;
-                            assert_eq!(bucket.has(Place { position, ..place }), is_here);
+                            assert_eq!(Growing::has(bucket, Place { position, ..place }), is_here);
                             if !is_here {
                                 continue;
                             }
@@ -833,7 +783,8 @@ mod tests {
                 let after = extent.after(1);
                 for slot in slots(before) {
                     let parts = before.split::<Fp16x4>(slot);
-                    let is_void = before.place::<Fp16x4>(slot).entry.known() == extent.level();
+                    let is_void =
+                        Growing::place::<Fp16x4>(before, slot).entry.known() == extent.level();
                     assert_eq!(parts.iter().flatten().count(), if is_void { 2 } else { 1 });
                     let positions = 0..1 << (extent.level() + ring + 1);
                     for position in positions.filter(|&at| extent.bucket(at) == old) {
@@ -847,7 +798,10 @@ mod tests {
                         assert!(!held || matches(bucket_by(after, old, ring), slot, position));
                         if let (Some(next), Some(part)) = (after.next_level(ring), parts[at]) {
                             let next = bucket_by(next, bucket.number, ring);
-                            assert_eq!(next.place::<Fp16x4>(part), bucket.place::<Fp16x4>(part));
+                            assert_eq!(
+                                Growing::place::<Fp16x4>(next, part),
+                                Growing::place::<Fp16x4>(bucket, part)
+                            );
                             assert!(
                                 next.is_valid_slot::<Fp16x4>(part, 0)
                                     && bucket.is_valid_slot::<Fp16x4>(part, 0)

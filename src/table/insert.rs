@@ -86,7 +86,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One entry more at this place, whose bucket was this one a moment ago, with this stripe of those. `false`: the
     /// bucket is full, or the place has another bucket or stripe meanwhile.
     #[inline(always)]
-    fn store(self, place: Place, mut bucket: B::Bucket, of: &Stripes, stripe: &Stripe) -> bool {
+    fn store(self, place: Place, mut bucket: Bucket<B>, of: &Stripes, stripe: &Stripe) -> bool {
         let Some(locked) = of.lock_one(bucket.number(), stripe) else {
             return false;
         };
@@ -114,7 +114,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Requests the words at which [`path::first_step`] looks. Apart: in small tables it is not called.
     #[inline(never)]
-    fn prefetch_first_step(self, buckets: [B::Bucket; 2], words: [F; 2]) {
+    fn prefetch_first_step(self, buckets: [Bucket<B>; 2], words: [F; 2]) {
         for at in 0..2 {
             path::prefetch_others(&self.buckets, buckets[at], words[at]);
         }
@@ -164,7 +164,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn store_absent(
         self,
         key: Key,
-        buckets: [B::Bucket; 2],
+        buckets: [Bucket<B>; 2],
         words: [F; 2],
         duplicates: Duplicates,
     ) -> bool {
@@ -176,7 +176,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         // Both stripes: whoever inserts the same item waits, or has done so before.
         let locked = self.lock_stripes(both(buckets, Bucket::number));
         let place = self.stamped(Place::select(in_first, places), duplicates);
-        let is_same = (!B::GROWS || self.locate(places) == buckets)
+        let placement = self.buckets.placement();
+        let is_same = buckets.iter().all(|&bucket| bucket.is_of(placement))
             && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());
         is_same
             && !self.versions().any_stashed(self.geometry().version_group(key))
@@ -296,7 +297,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn try_place_locked<G>(
         self,
         locked: &Locked<'_, G>,
-        buckets: [B::Bucket; 2],
+        buckets: [Bucket<B>; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
@@ -382,7 +383,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn last_hop(
         self,
         hop: Key,
-        buckets: [B::Bucket; 2],
+        buckets: [Bucket<B>; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
@@ -404,18 +405,18 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         locked: &Locked<'_, G>,
         hop: Key,
-        [from, to]: [B::Bucket; 2],
+        [from, to]: [Bucket<B>; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
         // The place with the parity of the one that becomes free.
         let newcomer = Place::select((hop.first ^ key.first) & 1 == 0, key.places());
         // After a split, what was to move and what was to take its place may be in different buckets.
-        if B::GROWS && !from.has(newcomer) {
+        if B::GROWS && !B::has(from, newcomer) {
             return Attempt::Stale;
         }
         let newcomer = self.stamped(newcomer, duplicates);
-        let Some(new) = from.slot::<F>(newcomer) else {
+        let Some(new) = B::slot::<F>(from, newcomer) else {
             return Attempt::Stale;
         };
         if duplicates != Duplicates::Allow && (self.either_holds(key) || self.is_stashed(key)) {
@@ -429,15 +430,18 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// Whether as much is known of an entry as both of its buckets tell.
-pub(super) fn is_known_by<F: Format, B: Bucket>(places: [Place; 2], buckets: [B; 2]) -> bool {
-    (0..2).all(|at| buckets[at].slot::<F>(places[at]).is_some())
+pub(super) fn is_known_by<F: Format, B: Buckets>(
+    places: [Place; 2],
+    buckets: [Bucket<B>; 2],
+) -> bool {
+    (0..2).all(|at| B::slot::<F>(buckets[at], places[at]).is_some())
 }
 
 /// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search
 /// would move them to and fro.
-fn hold_only_copies<F: Format, B: Bucket>(
+fn hold_only_copies<F: Format, B: Buckets>(
     places: [Place; 2],
-    buckets: [B; 2],
+    buckets: [Bucket<B>; 2],
     words: [F; 2],
 ) -> bool {
     (0..2).all(|at| buckets[at].copies(words[at], places[at], buckets[at].below()) == F::SLOTS)

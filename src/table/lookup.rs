@@ -78,7 +78,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The words of these buckets.
     #[inline(always)]
-    pub(super) fn words_in<const N: usize>(self, buckets: [B::Bucket; N]) -> [F; N] {
+    pub(super) fn words_in<const N: usize>(self, buckets: [Bucket<B>; N]) -> [F; N] {
         // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
@@ -104,7 +104,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ///
     /// It repeats what a split has overtaken: at most twice for each level that passes.
     #[inline(always)]
-    pub(super) fn read_valid<const N: usize>(self, places: [Place; N]) -> ([B::Bucket; N], [F; N]) {
+    pub(super) fn read_valid<const N: usize>(self, places: [Place; N]) -> ([Bucket<B>; N], [F; N]) {
         self.read_valid_from(places, self.locate(places))
     }
 
@@ -113,21 +113,18 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn read_valid_from<const N: usize>(
         self,
         places: [Place; N],
-        mut buckets: [B::Bucket; N],
-    ) -> ([B::Bucket; N], [F; N]) {
+        mut buckets: [Bucket<B>; N],
+    ) -> ([Bucket<B>; N], [F; N]) {
         loop {
             let words = self.words_in(buckets);
-            if !B::GROWS {
-                return (buckets, words);
-            }
             // After the words, which are loaded with Acquire: an entry of the next level was stored by a
             // thread that had seen its extent, and so does this load.
             let placement = self.buckets.placement();
             if buckets.iter().all(|&bucket| bucket.is_of(placement)) {
                 return (buckets, words);
             }
-            let now = places.map(|place| B::Bucket::of(placement, place));
-            if (0..N).all(|at| now[at].reads_as(buckets[at])) {
+            let now = places.map(|place| Bucket::of(placement, place));
+            if (0..N).all(|at| B::read_alike(now[at], buckets[at])) {
                 return (buckets, words);
             }
             buckets = now;
@@ -223,7 +220,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// The values that two words hold of a key.
     #[inline]
-    fn candidates(places: [Place; 2], buckets: [B::Bucket; 2], words: [F; 2]) -> Candidates {
+    fn candidates(places: [Place; 2], buckets: [Bucket<B>; 2], words: [F; 2]) -> Candidates {
         Bucket::values(buckets, words, places)
     }
 }

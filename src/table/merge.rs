@@ -125,11 +125,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The entries that the image holds, in the order of its buckets, and those of its stash.
     fn entries_of(self, image: &Image) -> impl Iterator<Item = Stashed> {
-        let placement = B::Bucket::placement::<F>(image.grown, self.buckets.values());
+        let (_, placement) = B::placed::<F>(image.grown, self.buckets.values());
         let in_buckets = image.words().enumerate().flat_map(move |(number, word)| {
-            let bucket = B::Bucket::at(placement, number);
+            let bucket = Bucket::at(placement, number);
             let slots = F::from_bits(word).slots_in_use();
-            slots.map(move |slot| Stashed { place: bucket.place::<F>(slot), copies: 1 })
+            slots.map(move |slot| Stashed { place: B::place::<F>(bucket, slot), copies: 1 })
         });
         in_buckets.chain(image.stashed.iter().copied().map(Stashed::of_words))
     }

@@ -14,10 +14,10 @@
 
 use core::iter;
 
-use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS};
+use super::Buckets;
+use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS, PlacementOf};
 use super::geometry::{Key, Place};
 use super::insert::Attempt;
-use super::{Buckets, PlacementOf};
 use crate::arch;
 use crate::layout::{Format, MAX_SLOTS, Slot};
 use crate::sync::Ordering;
@@ -66,22 +66,22 @@ impl Node {
 #[inline(always)]
 pub(super) fn first_step<F: Format, B: Buckets>(
     buckets: &B,
-    starts: [B::Bucket; 2],
+    starts: [Bucket<B>; 2],
     words: [F; 2],
-) -> Option<(Key, [B::Bucket; 2])> {
+) -> Option<(Key, [Bucket<B>; 2])> {
     let word = buckets.words();
     for at in 0..2 {
         let (bucket, here) = (starts[at], words[at]);
         let slots = here.slots_if_full()?;
         for slot in (0..F::SLOTS).rev().map(slots) {
-            let Some(other) = bucket.other::<F>(slot) else {
+            let Some(other) = buckets.other::<F>(bucket, slot) else {
                 continue;
             };
             // Relaxed: a hint, checked again under the stripes.
             let there = F::from_bits(word(other.number()).load(Ordering::Relaxed));
             if there.has_room() {
                 count_opened(at + 1);
-                let hop = buckets.geometry::<F>().key_of(bucket.place::<F>(slot));
+                let hop = buckets.geometry::<F>().key_of(B::place::<F>(bucket, slot));
                 return Some((hop, [bucket, other]));
             }
         }
@@ -91,10 +91,10 @@ pub(super) fn first_step<F: Format, B: Buckets>(
 
 /// Requests the words that a search looks at when it opens this bucket, if all its slots are in use.
 #[inline]
-pub(super) fn prefetch_others<F: Format, B: Buckets>(buckets: &B, bucket: B::Bucket, word: F) {
+pub(super) fn prefetch_others<F: Format, B: Buckets>(buckets: &B, bucket: Bucket<B>, word: F) {
     if let Some(slots) = word.slots_if_full() {
         let word = buckets.words();
-        let other = |slot| bucket.other::<F>(slot);
+        let other = |slot| buckets.other::<F>(bucket, slot);
         for other in (0..F::SLOTS).map(slots).filter_map(other) {
             arch::prefetch(word(other.number()));
         }
@@ -119,7 +119,7 @@ impl<'a, B: Buckets> Search<'a, B> {
         places: [Place; 2],
     ) -> Self {
         for (node, place) in nodes.iter_mut().zip(places) {
-            node.bucket = B::Bucket::of(placement, place).number();
+            node.bucket = B::bucket_of(placement.extent, place.position);
         }
         Self { placement, nodes, len: 2 }
     }
@@ -132,19 +132,19 @@ impl<'a, B: Buckets> Search<'a, B> {
         let words = buckets.words();
         // Relaxed: a hint, checked again under the stripes.
         let word = |bucket| F::from_bits(words(bucket).load(Ordering::Relaxed));
-        let is_out_of_cache = B::Bucket::count(placement) >= OUT_OF_CACHE_BUCKETS;
+        let is_out_of_cache = buckets.count(placement.extent) >= OUT_OF_CACHE_BUCKETS;
         let mut requested = 0;
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
             count_opened(1);
             while is_out_of_cache && requested < self.len.min(next + AHEAD) {
-                let bucket = B::Bucket::at(placement, self.nodes[requested].bucket);
+                let bucket = Bucket::at(placement, self.nodes[requested].bucket);
                 prefetch_others(buckets, bucket, word(bucket.number()));
                 requested += 1;
             }
             let node = next as u16;
-            let bucket = B::Bucket::at(placement, self.nodes[next].bucket);
+            let bucket = Bucket::at(placement, self.nodes[next].bucket);
             let Some(slots) = word(bucket.number()).slots_if_full() else {
                 // Freed since its bucket was reached: look again.
                 return Err(Some(Attempt::Stale));
@@ -153,7 +153,7 @@ impl<'a, B: Buckets> Search<'a, B> {
             let mut others = [None; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in 0..F::SLOTS {
-                others[slot] = bucket.other::<F>(slots(slot)).map(Bucket::number);
+                others[slot] = buckets.other::<F>(bucket, slots(slot)).map(Bucket::number);
                 free[slot] = others[slot].is_some_and(|other| word(other).has_room());
             }
             // Through a bucket twice no path could be applied.
@@ -161,7 +161,7 @@ impl<'a, B: Buckets> Search<'a, B> {
             if let Some(slot) =
                 (0..F::SLOTS).rev().find(|&slot| free[slot] && next_of(slot).is_some())
             {
-                let last = buckets.geometry::<F>().key_of(bucket.place::<F>(slots(slot)));
+                let last = buckets.geometry::<F>().key_of(B::place::<F>(bucket, slots(slot)));
                 return Ok((last, node));
             }
             for (slot, other) in others.into_iter().enumerate().take(F::SLOTS).rev() {
@@ -185,7 +185,8 @@ impl<'a, B: Buckets> Search<'a, B> {
             let Node { moved, parent, .. } = self.nodes[usize::from(reached)];
             reached = parent;
             let bucket = self.nodes.get(usize::from(parent))?.bucket;
-            let from = B::Bucket::at(self.placement, bucket).place::<F>(Slot::new(moved.into()));
+            let bucket = Bucket::at(self.placement, bucket);
+            let from = B::place::<F>(bucket, Slot::new(moved.into()));
             Some(buckets.geometry::<F>().key_of(from))
         })
     }

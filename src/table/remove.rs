@@ -76,7 +76,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn change_seen(self, key: Key, change: Change) -> Option<bool> {
         let places = key.places();
         let placement = self.buckets.placement();
-        let buckets = both(places, |place| B::Bucket::of(placement, place));
+        let buckets = both(places, |place| Bucket::of(placement, place));
         let words = self.words_in(buckets);
         let looks = Seen::at_each(buckets, words, places);
         let in_first = Bucket::holder_of_longest(looks, places)?;
@@ -85,8 +85,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let [number, in_other] = both([in_first, !in_first], |in_first| {
             select_unpredictable(in_first, a.bucket.number(), b.bucket.number())
         });
-        let seen = Seen::select(in_first, a, b, B::Bucket::at(placement, number));
-        let seen_in_other = Seen::select(!in_first, a, b, B::Bucket::at(placement, in_other));
+        let seen = Seen::select(in_first, a, b, Bucket::at(placement, number));
+        let seen_in_other = Seen::select(!in_first, a, b, Bucket::at(placement, in_other));
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
         // What is stashed of the item is there since before the lock, or waits for it. It may know more.
         if self.versions().any_stashed(self.geometry().version_group(key)) {
@@ -103,15 +103,15 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn change_longest<G>(
         self,
         locked: &Locked<'_, G>,
-        bucket: B::Bucket,
+        bucket: Bucket<B>,
         [place, other]: [Place; 2],
-        [seen, seen_in_other]: [Seen<F, B::Bucket>; 2],
+        [seen, seen_in_other]: [Seen<F, Bucket<B>>; 2],
         key: Key,
         change: Change,
     ) -> bool {
         let word = self.locked_word(bucket.number());
         if !B::GROWS {
-            let slot = bucket.slot::<F>(place);
+            let slot = B::slot::<F>(bucket, place);
             let Some(changed) = slot.and_then(|slot| self.changed(word, slot, change)) else {
                 return false;
             };
@@ -164,7 +164,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
     // Always inlined: what was seen would pass through memory.
     #[inline(always)]
-    fn in_other(self, place: Place, seen: Seen<F, B::Bucket>, change: Change) -> InOther {
+    fn in_other(self, place: Place, seen: Seen<F, Bucket<B>>, change: Change) -> InOther {
         let ([bucket], [word]) = self.read_valid_from([place], [seen.bucket]);
         let longest = bucket.longest_again(word, place, seen);
         let keeps_key = change == Change::Remove && bucket.holds_key(word, place);
@@ -233,7 +233,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         for known in (least..=place.entry.known()).rev() {
             let entry = Entry::knowing(place.entry.bits().into(), known);
             for (Place { position, .. }, bucket) in places.into_iter().zip(buckets) {
-                let slot = bucket.slot::<F>(Place { position, entry });
+                let slot = B::slot::<F>(bucket, Place { position, entry });
                 while taken < copies
                     && let Some(without) =
                         slot.and_then(|slot| self.locked_word(bucket.number()).without(slot))

@@ -522,10 +522,11 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Entries of different lengths, and the levels that they are read by.
     TABLE relocate: "a kick writes the bits of the position that it leaves"
-        replace "to.slot::<F>(arrives)" with "to.slot::<F>(leaves)"
+        replace "B::slot::<F>(to, arrives)" with "B::slot::<F>(to, leaves)"
         => &["growth::kick_of_what_stays_for_what_goes"];
-    GROWING is_of: "words are read by whatever extent they were found by"
-        replace "self.extent == placement.extent" with "self.extent == placement.extent || true"
+    BUCKETS is_of: "words are read by whatever extent they were found by"
+        replace "self.placement.extent == placement.extent"
+        with "self.placement.extent == placement.extent || true"
         => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
     GROW split_run: "a split begins the next level before it clears"
         put "if let Some(next_level) = extent.next_level(growing.ring) { growing.publish(next_level); }"
@@ -551,7 +552,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if go.is_some() {" with "if go.is_some() & stay.is_none() {"
         => VOIDS;
     GROWING slot: "a void entry is kicked to a bucket that tells more than it knows"
-        replace "if known < self.told_bits() { return None; }" with "let known = known.max(self.level());"
+        replace "if known < bucket.told_bits() { return None; }" with "let known = known.max(bucket.level());"
         => VOID_KICKS;
 
     // Snapshots: what is mirrored.
@@ -709,7 +710,7 @@ pub const FAULTS: &[Fault] = faults! {
         without "let _removing = self.lock_removing();"
         => &["expiry::two_sweeps"];
     EXPIRY sweep: "a sweep bumps no version"
-        without "self.versions().bump(self.geometry().version_group_in(read.place::<F>(slot)));"
+        without "self.versions().bump(self.geometry().version_group_in(B::place::<F>(read, slot)));"
         => SWEEP_AND_VALUE;
     EXPIRY sweep: "a sweep locks no stripe"
         replace "self.lock_stripes([bucket])" with "self.lock_stripes([0; 0])"
