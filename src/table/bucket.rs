@@ -206,14 +206,16 @@ impl<F: Format, B: Buckets> Seen<F, Bucket<B>> {
         [look(0), look(1)]
     }
 
-    /// The first of two, or the second, which is of this bucket. No branch: no processor could predict it.
+    /// The first of two of one placement, or the second. No branch: no processor could predict it.
     #[inline]
-    pub(super) fn select(in_first: bool, a: Self, b: Self, bucket: Bucket<B>) -> Self {
+    pub(super) fn select(in_first: bool, a: Self, b: Self) -> Self {
         // Number by number: what is larger would be selected in memory.
+        let number = select_unpredictable(in_first, a.bucket.number, b.bucket.number);
         let word = select_unpredictable(in_first, a.word.bits(), b.word.bits());
         let slot = select_unpredictable(in_first, a.slot(), b.slot());
         let known = select_unpredictable(in_first, a.known(), b.known());
         let longest = known.map(|known| Longest { slot: Slot::new(slot), known });
+        let bucket = Bucket::at(a.bucket.placement, number);
         Self { bucket, word: F::from_bits(word), longest }
     }
 

@@ -9,8 +9,6 @@
 //! stored has no other, but an item with a longer one would be missed if its short relative stayed and was removed
 //! later. Lengths are counted from the lowest bit of the position, and so are the same in both buckets.
 
-use core::hint::select_unpredictable;
-
 use super::bucket::{Bucket, Longest, Seen};
 use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
@@ -82,11 +80,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let in_first = Bucket::holder_of_longest(looks, places)?;
         let [place, other] = [Place::select(in_first, places), Place::select(!in_first, places)];
         let [a, b] = looks;
-        let [number, in_other] = both([in_first, !in_first], |in_first| {
-            select_unpredictable(in_first, a.bucket.number(), b.bucket.number())
-        });
-        let seen = Seen::select(in_first, a, b, Bucket::at(placement, number));
-        let seen_in_other = Seen::select(!in_first, a, b, Bucket::at(placement, in_other));
+        let [seen, seen_in_other] = [Seen::select(in_first, a, b), Seen::select(in_first, b, a)];
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
         // What is stashed of the item is there since before the lock, or waits for it. It may know more.
         if self.versions().any_stashed(self.geometry().version_group(key)) {
