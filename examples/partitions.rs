@@ -32,7 +32,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 /// How many keys the store holds: the even ones below twice this number.
-const KEYS: u64 = 100_000;
+const KEYS: u64 = 50_000;
 const PARTITIONS: u32 = 64;
 /// While lookups go on: 0 into 1, then 1 into 2, and so on.
 const MERGES: u32 = 8;

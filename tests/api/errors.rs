@@ -346,8 +346,10 @@ fn the_error_of_a_program_takes_that_of_every_method() {
         }
     }
 
+    // For one layout: what takes a batch is compiled for each layout that there may be.
     fn program() -> Result<(), OfProgram> {
-        let filter = builder().layout_named("Fp16x4")?.max_capacity(1000).hasher(HASHER).build()?;
+        let builder = builder().layout_named("Fp16x4")?.layout::<Fp16x4>();
+        let filter = builder.max_capacity(1000).hasher(HASHER).build()?;
         filter.reserve(10)?;
         filter.insert("egg")?;
         filter.insert_unique("egg")?;
@@ -364,8 +366,8 @@ fn the_error_of_a_program_takes_that_of_every_method() {
             .merge(&GrowableCuckooFilter::from_snapshot(&Snapshot::from_bytes(&bytes)?, HASHER)?)?;
         Snapshot::read_from(&bytes[..])?;
 
-        let maplet = CuckooMaplet::builder().value_bits(6).max_capacity(1000).hasher(HASHER);
-        let maplet = maplet.build()?;
+        let builder = CuckooMaplet::builder().value_bits(6).max_capacity(1000).layout::<Fp16x4>();
+        let maplet = builder.hasher(HASHER).build()?;
         maplet.reserve(10)?;
         maplet.insert("egg", 7)?;
         maplet.replace("egg", 7, 9)?;

@@ -198,8 +198,8 @@ fn other_types() {
     let expires = Error::OtherType { name: "ExpiringCuckooFilter" };
     assert_eq!(Filter::from_bytes(&bytes, HASHER).unwrap_err(), expires);
     assert_eq!(Maplet::from_bytes(&bytes, HASHER).unwrap_err(), expires);
-    assert_eq!(CuckooFilterView::from_bytes(&bytes, HASHER).unwrap_err(), expires);
-    let view = CuckooMapletView::from_bytes(&bytes, HASHER).unwrap();
+    assert_eq!(CuckooFilterView::from_bytes(&bytes[..], HASHER).unwrap_err(), expires);
+    let view = CuckooMapletView::from_bytes(&bytes[..], HASHER).unwrap();
     assert!(view.contains_key("egg") && !view.contains_key("owl"));
     assert!(view.get("egg").eq([0]) && view.get("nest").eq([1]));
     assert_eq!(view.len(), 2);

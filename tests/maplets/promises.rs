@@ -1,9 +1,9 @@
 //! What else one thread is promised.
 
-use coucal::{Candidates, CuckooMaplet, Error, Fp8x8, MapletBuilder, Prehashed};
+use coucal::{Candidates, CuckooMaplet, Error, Fp8x8, Fp16x4, MapletBuilder, Prehashed};
 
 use super::{largest, widths};
-use crate::common::{Kind, Layout, Subject, default_layout, hashes, prehashed, stopped};
+use crate::common::{HASHER, Kind, Layout, Subject, default_layout, hashes, prehashed, stopped};
 
 of_each_layout! {
     a_key_has_more_values_than_its_buckets_have_slots
@@ -129,7 +129,8 @@ fn values_of_one_key_do_not_let_it_grow(layout: Layout) {
 /// Keys of many kinds, by reference; equal keys are keys with equal hashes.
 #[test]
 fn keys_of_many_kinds() {
-    let maplet = default_layout().maplet(100, 6);
+    let builder = CuckooMaplet::builder().layout::<Fp16x4>().capacity(100).value_bits(6);
+    let maplet = builder.hasher(HASHER).build().unwrap();
     maplet.insert("egg", 7).unwrap();
     assert!(maplet.get(&String::from("egg")).eq([7]));
     maplet.insert_many(&[((1, "two"), 3), ((4, "five"), 6)]).unwrap();

@@ -130,7 +130,7 @@ fn hostile_headers() {
                 let mut bytes = bytes.clone();
                 bytes[field..field + 8].copy_from_slice(&number.to_le_bytes());
                 format::seal(&mut bytes);
-                let view = CuckooFilterView::from_trusted_bytes(&bytes, HASHER);
+                let view = CuckooFilterView::from_trusted_bytes(&bytes[..], HASHER);
                 let Ok(view) = view else { continue };
                 let found = hashes.iter().filter(|&&hash| view.contains(&hash)).count();
                 taken += usize::from(found <= hashes.len() && view.len() < usize::MAX);
