@@ -411,7 +411,7 @@ struct Split<F> {
     doubled: F,
     /// How many are in neither.
     dropped: usize,
-    /// The version group of each that goes.
+    /// The version group of each that goes: of its number, the bits that count.
     groups: [u32; MAX_SLOTS],
 }
 
