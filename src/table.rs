@@ -61,6 +61,7 @@ use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
 use self::stripes::{All, Locked, Stripes, UpTo, stripes_of};
 use self::versions::Versions;
+use crate::error::Refusal;
 use crate::layout::sizing::Sizing;
 use crate::layout::{Format, LayoutId, MatchingValues, Properties, Slot};
 use crate::sync::memory::{self, NoMemory, TryBox};
@@ -233,6 +234,22 @@ struct Changing {
     expiry: Expiry,
     /// The bits of the [`Clock`](generations::Clock).
     present: AtomicU64,
+}
+
+/// How an attempt to insert ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    Stored,
+    /// There was a copy, and the insert rejects duplicates.
+    Duplicate,
+    /// There is no free slot within reach; at the end of an insert, and none in the stash.
+    NoRoom,
+    /// The stash cannot count one copy more, or there is no memory for it.
+    Refused(Refusal),
+    /// What is to be inserted is itself an entry, and one of its buckets tells more of the position than is known.
+    KnowsTooLittle,
+    /// Another writer was faster on some hop; what was moved before stays moved.
+    Stale,
 }
 
 /// What names an item of a table.

@@ -10,7 +10,7 @@ use super::entry::Entry;
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
 use super::stripes::{Locked, Stripe, Stripes};
-use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
+use super::{Attempt, Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
 use crate::layout::{Format, both};
 use crate::sync::{Backoff, Ordering};
@@ -29,22 +29,6 @@ pub(super) enum Duplicates {
     /// As `Reject`, in a table of [generations](super::generations): what is stored of a new item has the present
     /// stamp.
     Stamp,
-}
-
-/// How an attempt to insert ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
-    Stored,
-    /// There was a copy, and the insert rejects duplicates.
-    Duplicate,
-    /// There is no free slot within reach; at the end of an insert, and none in the stash.
-    NoRoom,
-    /// The stash cannot count one copy more, or there is no memory for it.
-    Refused(Refusal),
-    /// What is to be inserted is itself an entry, and one of its buckets tells more of the position than is known.
-    KnowsTooLittle,
-    /// Another writer was faster on some hop; what was moved before stays moved.
-    Stale,
 }
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {

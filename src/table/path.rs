@@ -14,10 +14,9 @@
 
 use core::iter;
 
-use super::Buckets;
 use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS, PlacementOf};
 use super::geometry::{Key, Place};
-use super::insert::Attempt;
+use super::{Attempt, Buckets};
 use crate::arch;
 use crate::layout::{Format, MAX_SLOTS, Slot};
 use crate::sync::Ordering;
