@@ -154,7 +154,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Clears the entries in a bucket that retire, and says how many there were.
     fn sweep(self, bucket: usize, retires: impl Fn(Slot) -> bool) -> usize {
         let locked = self.lock_stripes([bucket]);
-        let read = Bucket::at(self.buckets.placement(), bucket);
+        let read = Bucket::<B>::at(self.buckets.placement(), bucket);
         let word = self.locked_word(bucket);
         let (mut kept, mut removed) = (word, 0);
         for slot in word.slots_in_use().filter(|&slot| retires(slot)) {
