@@ -3,7 +3,8 @@
 //! **Invariant:** what is in the table was inserted in one of the generations that are remembered, or an advance that
 //! removes it has not returned yet.
 
-pub(crate) mod coarse;
+mod coarse;
+mod constructors;
 pub(crate) mod timer;
 
 use core::fmt;
@@ -11,10 +12,13 @@ use core::hash::BuildHasher;
 use core::time::Duration;
 use std::io::Read;
 
+pub use self::constructors::{Expiring, ExpiringBuilder};
 use self::timer::Timer;
 use crate::error::{Error, Refusal, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
+#[cfg(feature = "serde")]
+use crate::snapshot::serde::by_snapshot;
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
@@ -1162,6 +1166,9 @@ impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
         Inner::from_snapshot(snapshot, hasher, Content::Stamped).map(Self::from_inner)
     }
 }
+
+#[cfg(feature = "serde")]
+by_snapshot! { ExpiringCuckooFilter }
 
 impl<L: Storage, S> fmt::Debug for ExpiringCuckooFilter<L, S> {
     /// Prints figures, not the table.

@@ -1,10 +1,17 @@
 //! The public type: hashing in, answers out.
 
+mod constructors;
+
 use core::fmt;
+use core::hash::BuildHasher;
+use std::io::Read;
 
 use crate::error::{Error, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
+#[cfg(feature = "serde")]
+use crate::snapshot::serde::by_snapshot;
+use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::NoValues;
@@ -789,6 +796,201 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
         self.inner.reserve(additional)
     }
 }
+
+/// Snapshots.
+impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
+    /// The filter as it is at one instant between the call and its return: every operation on an item
+    /// is in it as a whole, or not at all.
+    ///
+    /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and
+    /// once, at the end, while every lock is taken: for a fraction of a millisecond, whatever the size;
+    /// longer only if this thread is preempted while it holds a lock, or if a large
+    /// [stash](crate#what-finds-no-room) changes while it is copied. Another call of `snapshot` waits
+    /// until this one has ended.
+    ///
+    /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry; half of it stays
+    /// with the [`Snapshot`]. A large table takes two to three times as long as a copy of it to new memory: 240 ms for
+    /// 2^27 slots, which are 256 MiB, on the machine of `docs/performance.md`.
+    ///
+    /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
+    /// contain the hasher, and the random seed of the default hasher is lost when the process ends:
+    /// [`restore`](Self::restore) then returns [`OtherHasher`](Error::OtherHasher). If the filter
+    /// must outlive its process, build it with a [`StableHashBuilder`](crate::StableHashBuilder). A filter
+    /// whose hasher is `()` has no `snapshot` method.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; the filter is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, Fp16x4, StableHashBuilder};
+    ///
+    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
+    /// filter.insert("egg")?;
+    /// let bytes = filter.snapshot()?.into_bytes();
+    ///
+    /// // In another process:
+    /// let filter: CuckooFilter<Fp16x4, _> =
+    ///     CuckooFilter::from_bytes(&bytes, StableHashBuilder::new(7))?;
+    /// assert!(filter.contains("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        self.inner.snapshot()
+    }
+
+    /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave: it gives the same answers as the saved
+    /// filter, and can be changed like any other. Reads the snapshot in steps of 8 KiB, and not a byte more.
+    ///
+    /// Every byte is validated: a filter that is restored is one that this crate could have made. But
+    /// the checksum is no signature: whoever can change the bytes can make a valid filter of other
+    /// items.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] of the reader. For bytes that are no valid snapshot: [`Error::NotASnapshot`],
+    /// [`Error::UnknownVersion`], [`Error::UnknownKind`], [`Error::UnknownLayout`], [`Error::Truncated`],
+    /// [`Error::Damaged`], [`Error::ImpossibleTable`], [`Error::InvalidWord`], [`Error::InvalidEntry`] and
+    /// [`Error::WrongLen`]. For a valid one of something else: [`Error::OtherType`],
+    /// [`Error::OtherLayout`] and [`Error::OtherHasher`]. [`Error::OutOfMemory`].
+    /// Until the snapshot is read to its end, it takes no more
+    /// memory than twice the bytes that were read, and 8 KiB.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::fs::File;
+    /// use coucal::{AnyCuckooFilter, CuckooFilter, StableHashBuilder};
+    ///
+    /// let file = File::open("seen.coucal")?;
+    /// let filter: AnyCuckooFilter<_> = CuckooFilter::restore(file, StableHashBuilder::new(7))?;
+    /// println!("{} items", filter.len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
+        Inner::restore(reader, hasher, Content::Items).map(Self::from_inner)
+    }
+
+    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// The same, and [`Error::TrailingBytes`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, Error};
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// let mut bytes = filter.snapshot()?.into_bytes();
+    /// bytes[20] ^= 1;
+    /// let restored = CuckooFilter::<coucal::Fp16x4, _>::from_bytes(&bytes, filter.hasher().clone());
+    /// assert!(matches!(restored, Err(Error::Damaged)));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
+        Inner::from_bytes(bytes, hasher, Content::Items).map(Self::from_inner)
+    }
+
+    /// The filter of a snapshot, whose bytes are not validated again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherType`], [`Error::OtherLayout`] and [`Error::OtherHasher`] for the snapshot of
+    /// something else; and [`Error::OutOfMemory`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// let snapshot = filter.snapshot()?;
+    /// if snapshot.max_capacity() < 1_000_000 {
+    ///     let restored: CuckooFilter =
+    ///         CuckooFilter::from_snapshot(&snapshot, filter.hasher().clone())?;
+    ///     assert!(restored.is_empty());
+    /// }
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
+        Inner::from_snapshot(snapshot, hasher, Content::Items).map(Self::from_inner)
+    }
+
+    /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the
+    /// other. (Not `Clone`: it may fail, and it waits.)
+    ///
+    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; the filter is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// filter.insert("egg")?;
+    /// let copy = filter.try_clone()?;
+    /// assert!(copy.remove("egg") && filter.contains("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, Error>
+    where
+        S: Clone,
+    {
+        self.inner.try_clone().map(Self::from_inner)
+    }
+
+    /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
+    /// added, or nothing.
+    ///
+    /// Both must have the same layout, and hashers that give the same hashes. Filters of fixed size must also have
+    /// the same number of slots, as those have that are built for the same capacity. Filters that grow may have
+    /// any sizes: this one grows to hold both.
+    ///
+    /// Other threads may use both filters meanwhile. What is added is a [`snapshot`](Self::snapshot) of
+    /// `other`; it is added by one insert after the other, so other threads see some of its items
+    /// earlier than others, in no order. If one of them finds no room, those that were added are
+    /// removed again: until `merge` has returned, do not remove items of `other` from this filter; and
+    /// where a merge may fail, do not rely on an [`insert_unique`](Self::insert_unique) beside it that
+    /// returned `Ok(false)`: it may have seen an item that is removed again.
+    ///
+    /// Blocks as `snapshot` and [`insert`](Self::insert) do, and, if an insert fails, as
+    /// [`remove`](Self::remove) does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherLayout`], [`Error::OtherSize`] and [`Error::OtherHasher`], where the filters do not fit together;
+    /// [`Error::Full`], [`Error::NoMemoryToGrow`], and [`Error::OutOfMemory`] for the snapshot. Then the filter holds
+    /// what it held before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let today = CuckooFilter::with_capacity(100);
+    /// let hasher = today.hasher().clone();
+    /// let yesterday = CuckooFilter::with_capacity_and_hasher(100, hasher);
+    /// today.insert("egg")?;
+    /// yesterday.insert("nest")?;
+    /// today.merge(&yesterday)?;
+    /// assert!(today.contains("egg") && today.contains("nest"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn merge(&self, other: &Self) -> Result<(), Error> {
+        self.inner.merge(&other.inner)
+    }
+}
+
+#[cfg(feature = "serde")]
+by_snapshot! { CuckooFilter }
 
 impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
     /// Prints figures, not the table.

@@ -274,9 +274,12 @@ mod storage;
 mod sync;
 mod table;
 
-pub use builder::{Builder, Expiring, ExpiringBuilder, Figures, Filters, MapletBuilder, Maplets};
+pub use builder::{Builder, Figures, Filters};
 pub use error::Error;
-pub use expiring::{AnyExpiringCuckooFilter, ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
+pub use expiring::{
+    AnyExpiringCuckooFilter, Expiring, ExpiringBuilder, ExpiringCuckooFilter,
+    GrowableExpiringCuckooFilter,
+};
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
 pub use hasher::{
     DefaultHashBuilder, DefaultHasher, Item, Prehashed, StableHashBuilder, StableHasher,
@@ -285,7 +288,7 @@ pub use layout::{
     Candidates, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,
     SemiSorted17x4,
 };
-pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet};
+pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet, MapletBuilder, Maplets};
 pub use snapshot::Snapshot;
 pub use snapshot::view::{CuckooFilterView, CuckooMapletView};
 pub use storage::operations::Stats;

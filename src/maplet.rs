@@ -1,13 +1,22 @@
 //! The public type with values: hashing in, candidates out.
 
+mod constructors;
+
 use core::fmt;
+use core::hash::BuildHasher;
+use std::io::Read;
 
 use crate::error::{Error, Refusal, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
+#[cfg(feature = "serde")]
+use crate::snapshot::serde::by_snapshot;
+use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::{Pair, ValueBits};
+
+pub use self::constructors::{MapletBuilder, Maplets};
 
 /// A table of small values that many threads share: for each key it gives all values of the key, and few
 /// others. In a struct: `maplet: CuckooMaplet`, whatever the keys are
@@ -973,6 +982,168 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
         self.inner.reserve(additional)
     }
 }
+
+/// Snapshots.
+impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
+    /// The maplet as it is at one instant between the call and its return: every operation on a pair is in
+    /// it as a whole, or not at all.
+    ///
+    /// What it takes, and who waits for it, is the same as for
+    /// [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot). The hasher is not in it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; the maplet is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, Fp16x4, StableHashBuilder};
+    ///
+    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
+    /// let maplet = builder.hasher(StableHashBuilder::new(7)).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// let bytes = maplet.snapshot()?.into_bytes();
+    ///
+    /// // In another process:
+    /// let maplet: CuckooMaplet<Fp16x4, _> =
+    ///     CuckooMaplet::from_bytes(&bytes, StableHashBuilder::new(7))?;
+    /// assert!(maplet.get("egg").eq([7]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        self.inner.snapshot()
+    }
+
+    /// Restores the maplet of a snapshot that [`Snapshot::as_bytes`] gave. Reads the snapshot in steps
+    /// of 8 KiB, and not a byte more, and validates every byte.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore); [`Error::OtherType`] for the snapshot of a
+    /// filter.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::fs::File;
+    /// use coucal::{AnyCuckooMaplet, CuckooMaplet, StableHashBuilder};
+    ///
+    /// let file = File::open("partitions.coucal")?;
+    /// let maplet: AnyCuckooMaplet<_> = CuckooMaplet::restore(file, StableHashBuilder::new(7))?;
+    /// println!("{} pairs", maplet.len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
+        Inner::restore(reader, hasher, Content::Pairs).map(Self::from_inner)
+    }
+
+    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// The same, and [`Error::TrailingBytes`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, Error, StableHashBuilder};
+    ///
+    /// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
+    /// let bytes = filter.snapshot()?.into_bytes();
+    /// let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7));
+    /// assert!(matches!(restored, Err(Error::OtherType { name: "CuckooFilter" })));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
+        Inner::from_bytes(bytes, hasher, Content::Pairs).map(Self::from_inner)
+    }
+
+    /// The maplet of a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot); [`Error::OtherType`] for the
+    /// snapshot of a filter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// let hasher = maplet.hasher().clone();
+    /// let copy: CuckooMaplet = CuckooMaplet::from_snapshot(&maplet.snapshot()?, hasher)?;
+    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
+        Inner::from_snapshot(snapshot, hasher, Content::Pairs).map(Self::from_inner)
+    }
+
+    /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the
+    /// other. (Not `Clone`: it may fail, and it waits.)
+    ///
+    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; the maplet is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert("egg", 7)?;
+    /// let copy = maplet.try_clone()?;
+    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, Error>
+    where
+        S: Clone,
+    {
+        self.inner.try_clone().map(Self::from_inner)
+    }
+
+    /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
+    ///
+    /// What must be the same in both is what [`CuckooFilter::merge`](crate::CuckooFilter::merge) says, and the number of
+    /// value bits. What other threads see meanwhile, and what they must not do, is the same as there; and where a
+    /// merge may fail, do not replace values of keys of `other` meanwhile.
+    ///
+    /// Blocks as [`snapshot`](Self::snapshot) and [`insert`](Self::insert) do, and, if an insert fails, as
+    /// [`remove`](Self::remove) does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CuckooFilter::merge`](crate::CuckooFilter::merge), and [`Error::OtherValueBits`]; then the maplet
+    /// holds what it held before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
+    /// let today = builder.clone().build()?;
+    /// let yesterday = builder.hasher(today.hasher().clone()).build()?;
+    /// today.insert("egg", 7)?;
+    /// yesterday.insert("nest", 9)?;
+    /// today.merge(&yesterday)?;
+    /// assert!(today.get("nest").any(|value| value == 9));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn merge(&self, other: &Self) -> Result<(), Error> {
+        self.inner.merge(&other.inner)
+    }
+}
+
+#[cfg(feature = "serde")]
+by_snapshot! { CuckooMaplet }
 
 impl<L: Storage, S> fmt::Debug for CuckooMaplet<L, S> {
     /// Prints figures, not the table.

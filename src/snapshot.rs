@@ -5,7 +5,7 @@
 
 mod format;
 #[cfg(feature = "serde")]
-mod serde;
+pub(crate) mod serde;
 pub(crate) mod view;
 
 use core::fmt;
@@ -17,10 +17,8 @@ use std::io::Read;
 pub(crate) use self::format::Content;
 use self::format::{HEADER_BYTES, Header};
 use crate::error::Error;
-use crate::filter::CuckooFilter;
 use crate::hasher;
 use crate::layout::sizing;
-use crate::maplet::CuckooMaplet;
 use crate::storage::operations::{Inner, by_format};
 use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
@@ -29,9 +27,10 @@ use crate::table::{Buckets, Image, Stashed, State};
 /// Bytes that a reader is asked for at first.
 const FIRST_READ: usize = 1 << 13;
 
-/// A [`CuckooFilter`], a [`CuckooMaplet`], or an [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter), as it was at
-/// one instant; made by [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from bytes. What is said of
-/// filters here holds for the others, too.
+/// A [`CuckooFilter`](crate::CuckooFilter), a [`CuckooMaplet`](crate::CuckooMaplet), or an
+/// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter), as it was at one instant; made by its method
+/// [`snapshot`](crate::CuckooFilter::snapshot), or read from bytes. What is said of filters here holds for the others,
+/// too.
 ///
 /// It is its bytes, and nothing else: the entries of the filter, and a check of the hasher, not the hasher.
 /// [`as_bytes`](Self::as_bytes) are what a file, a message or a page of a database keeps. A
@@ -123,7 +122,8 @@ impl Snapshot {
     }
 
     /// Reads a snapshot, and not a byte more, for a filter of any layout:
-    /// [`CuckooFilter::from_snapshot`] makes one of it. [`CuckooFilter::restore`] does both.
+    /// [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot) makes one of it.
+    /// [`CuckooFilter::restore`](crate::CuckooFilter::restore) does both.
     ///
     /// # Errors
     ///
@@ -331,354 +331,6 @@ impl fmt::Debug for Snapshot {
             .field("max_capacity", &self.header.max_capacity)
             .field("bytes", &self.bytes.len())
             .finish_non_exhaustive()
-    }
-}
-
-/// Snapshots.
-impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
-    /// The filter as it is at one instant between the call and its return: every operation on an item
-    /// is in it as a whole, or not at all.
-    ///
-    /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and
-    /// once, at the end, while every lock is taken: for a fraction of a millisecond, whatever the size;
-    /// longer only if this thread is preempted while it holds a lock, or if a large
-    /// [stash](crate#what-finds-no-room) changes while it is copied. Another call of `snapshot` waits
-    /// until this one has ended.
-    ///
-    /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry; half of it stays
-    /// with the [`Snapshot`]. A large table takes two to three times as long as a copy of it to new memory: 240 ms for
-    /// 2^27 slots, which are 256 MiB, on the machine of `docs/performance.md`.
-    ///
-    /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
-    /// contain the hasher, and the random seed of the default hasher is lost when the process ends:
-    /// [`restore`](Self::restore) then returns [`OtherHasher`](Error::OtherHasher). If the filter
-    /// must outlive its process, build it with a [`StableHashBuilder`](crate::StableHashBuilder). A filter
-    /// whose hasher is `()` has no `snapshot` method.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`]; the filter is as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{CuckooFilter, Fp16x4, StableHashBuilder};
-    ///
-    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
-    /// filter.insert("egg")?;
-    /// let bytes = filter.snapshot()?.into_bytes();
-    ///
-    /// // In another process:
-    /// let filter: CuckooFilter<Fp16x4, _> =
-    ///     CuckooFilter::from_bytes(&bytes, StableHashBuilder::new(7))?;
-    /// assert!(filter.contains("egg"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        self.inner.snapshot()
-    }
-
-    /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave: it gives the same answers as the saved
-    /// filter, and can be changed like any other. Reads the snapshot in steps of 8 KiB, and not a byte more.
-    ///
-    /// Every byte is validated: a filter that is restored is one that this crate could have made. But
-    /// the checksum is no signature: whoever can change the bytes can make a valid filter of other
-    /// items.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] of the reader. For bytes that are no valid snapshot: [`Error::NotASnapshot`],
-    /// [`Error::UnknownVersion`], [`Error::UnknownKind`], [`Error::UnknownLayout`], [`Error::Truncated`],
-    /// [`Error::Damaged`], [`Error::ImpossibleTable`], [`Error::InvalidWord`], [`Error::InvalidEntry`] and
-    /// [`Error::WrongLen`]. For a valid one of something else: [`Error::OtherType`],
-    /// [`Error::OtherLayout`] and [`Error::OtherHasher`]. [`Error::OutOfMemory`].
-    /// Until the snapshot is read to its end, it takes no more
-    /// memory than twice the bytes that were read, and 8 KiB.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use std::fs::File;
-    /// use coucal::{AnyCuckooFilter, CuckooFilter, StableHashBuilder};
-    ///
-    /// let file = File::open("seen.coucal")?;
-    /// let filter: AnyCuckooFilter<_> = CuckooFilter::restore(file, StableHashBuilder::new(7))?;
-    /// println!("{} items", filter.len());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
-        Inner::restore(reader, hasher, Content::Items).map(Self::from_inner)
-    }
-
-    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
-    ///
-    /// # Errors
-    ///
-    /// The same, and [`Error::TrailingBytes`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{CuckooFilter, Error};
-    ///
-    /// let filter = CuckooFilter::with_capacity(100);
-    /// let mut bytes = filter.snapshot()?.into_bytes();
-    /// bytes[20] ^= 1;
-    /// let restored = CuckooFilter::<coucal::Fp16x4, _>::from_bytes(&bytes, filter.hasher().clone());
-    /// assert!(matches!(restored, Err(Error::Damaged)));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        Inner::from_bytes(bytes, hasher, Content::Items).map(Self::from_inner)
-    }
-
-    /// The filter of a snapshot, whose bytes are not validated again.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OtherType`], [`Error::OtherLayout`] and [`Error::OtherHasher`] for the snapshot of
-    /// something else; and [`Error::OutOfMemory`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::with_capacity(100);
-    /// let snapshot = filter.snapshot()?;
-    /// if snapshot.max_capacity() < 1_000_000 {
-    ///     let restored: CuckooFilter =
-    ///         CuckooFilter::from_snapshot(&snapshot, filter.hasher().clone())?;
-    ///     assert!(restored.is_empty());
-    /// }
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(snapshot, hasher, Content::Items).map(Self::from_inner)
-    }
-
-    /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the
-    /// other. (Not `Clone`: it may fail, and it waits.)
-    ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`]; the filter is as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::with_capacity(100);
-    /// filter.insert("egg")?;
-    /// let copy = filter.try_clone()?;
-    /// assert!(copy.remove("egg") && filter.contains("egg"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, Error>
-    where
-        S: Clone,
-    {
-        self.inner.try_clone().map(Self::from_inner)
-    }
-
-    /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
-    /// added, or nothing.
-    ///
-    /// Both must have the same layout, and hashers that give the same hashes. Filters of fixed size must also have
-    /// the same number of slots, as those have that are built for the same capacity. Filters that grow may have
-    /// any sizes: this one grows to hold both.
-    ///
-    /// Other threads may use both filters meanwhile. What is added is a [`snapshot`](Self::snapshot) of
-    /// `other`; it is added by one insert after the other, so other threads see some of its items
-    /// earlier than others, in no order. If one of them finds no room, those that were added are
-    /// removed again: until `merge` has returned, do not remove items of `other` from this filter; and
-    /// where a merge may fail, do not rely on an [`insert_unique`](Self::insert_unique) beside it that
-    /// returned `Ok(false)`: it may have seen an item that is removed again.
-    ///
-    /// Blocks as `snapshot` and [`insert`](Self::insert) do, and, if an insert fails, as
-    /// [`remove`](Self::remove) does.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OtherLayout`], [`Error::OtherSize`] and [`Error::OtherHasher`], where the filters do not fit together;
-    /// [`Error::Full`], [`Error::NoMemoryToGrow`], and [`Error::OutOfMemory`] for the snapshot. Then the filter holds
-    /// what it held before.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let today = CuckooFilter::with_capacity(100);
-    /// let hasher = today.hasher().clone();
-    /// let yesterday = CuckooFilter::with_capacity_and_hasher(100, hasher);
-    /// today.insert("egg")?;
-    /// yesterday.insert("nest")?;
-    /// today.merge(&yesterday)?;
-    /// assert!(today.contains("egg") && today.contains("nest"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn merge(&self, other: &Self) -> Result<(), Error> {
-        self.inner.merge(&other.inner)
-    }
-}
-
-/// Snapshots.
-impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
-    /// The maplet as it is at one instant between the call and its return: every operation on a pair is in
-    /// it as a whole, or not at all.
-    ///
-    /// What it takes, and who waits for it, is the same as for
-    /// [`CuckooFilter::snapshot`]. The hasher is not in it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`]; the maplet is as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{CuckooMaplet, Fp16x4, StableHashBuilder};
-    ///
-    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
-    /// let maplet = builder.hasher(StableHashBuilder::new(7)).build()?;
-    /// maplet.insert("egg", 7)?;
-    /// let bytes = maplet.snapshot()?.into_bytes();
-    ///
-    /// // In another process:
-    /// let maplet: CuckooMaplet<Fp16x4, _> =
-    ///     CuckooMaplet::from_bytes(&bytes, StableHashBuilder::new(7))?;
-    /// assert!(maplet.get("egg").eq([7]));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        self.inner.snapshot()
-    }
-
-    /// Restores the maplet of a snapshot that [`Snapshot::as_bytes`] gave. Reads the snapshot in steps
-    /// of 8 KiB, and not a byte more, and validates every byte.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`CuckooFilter::restore`]; [`Error::OtherType`] for the snapshot of a filter.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use std::fs::File;
-    /// use coucal::{AnyCuckooMaplet, CuckooMaplet, StableHashBuilder};
-    ///
-    /// let file = File::open("partitions.coucal")?;
-    /// let maplet: AnyCuckooMaplet<_> = CuckooMaplet::restore(file, StableHashBuilder::new(7))?;
-    /// println!("{} pairs", maplet.len());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
-        Inner::restore(reader, hasher, Content::Pairs).map(Self::from_inner)
-    }
-
-    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
-    ///
-    /// # Errors
-    ///
-    /// The same, and [`Error::TrailingBytes`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, Error, StableHashBuilder};
-    ///
-    /// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
-    /// let bytes = filter.snapshot()?.into_bytes();
-    /// let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7));
-    /// assert!(matches!(restored, Err(Error::OtherType { name: "CuckooFilter" })));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        Inner::from_bytes(bytes, hasher, Content::Pairs).map(Self::from_inner)
-    }
-
-    /// The maplet of a snapshot.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`CuckooFilter::from_snapshot`]; [`Error::OtherType`] for the snapshot of a filter.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert("egg", 7)?;
-    /// let hasher = maplet.hasher().clone();
-    /// let copy: CuckooMaplet = CuckooMaplet::from_snapshot(&maplet.snapshot()?, hasher)?;
-    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(snapshot, hasher, Content::Pairs).map(Self::from_inner)
-    }
-
-    /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the
-    /// other. (Not `Clone`: it may fail, and it waits.)
-    ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`]; the maplet is as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::with_capacity(100, 6);
-    /// maplet.insert("egg", 7)?;
-    /// let copy = maplet.try_clone()?;
-    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, Error>
-    where
-        S: Clone,
-    {
-        self.inner.try_clone().map(Self::from_inner)
-    }
-
-    /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
-    ///
-    /// What must be the same in both is what [`CuckooFilter::merge`] says, and the number of value bits. What
-    /// other threads see meanwhile, and what they must not do, is the same as for [`CuckooFilter::merge`];
-    /// and where a merge may fail, do not replace values of keys of `other` meanwhile.
-    ///
-    /// Blocks as [`snapshot`](Self::snapshot) and [`insert`](Self::insert) do, and, if an insert fails, as
-    /// [`remove`](Self::remove) does.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`CuckooFilter::merge`], and [`Error::OtherValueBits`]; then the maplet holds what it held before.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
-    /// let today = builder.clone().build()?;
-    /// let yesterday = builder.hasher(today.hasher().clone()).build()?;
-    /// today.insert("egg", 7)?;
-    /// yesterday.insert("nest", 9)?;
-    /// today.merge(&yesterday)?;
-    /// assert!(today.get("nest").any(|value| value == 9));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn merge(&self, other: &Self) -> Result<(), Error> {
-        self.inner.merge(&other.inner)
     }
 }
 

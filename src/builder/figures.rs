@@ -53,7 +53,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         }
     }
 
-    pub(super) fn figures_of<B: Buckets>(
+    pub(crate) fn figures_of<B: Buckets>(
         &self,
         items: usize,
         itself: usize,

@@ -4,14 +4,10 @@ use core::fmt;
 use core::hash::BuildHasher;
 
 use serde_core::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
-use serde_core::ser::{self, Serialize, Serializer};
+use serde_core::ser::{Serialize, Serializer};
 
 use super::Snapshot;
 use super::view::{CuckooFilterView, CuckooMapletView};
-use crate::expiring::ExpiringCuckooFilter;
-use crate::filter::CuckooFilter;
-use crate::maplet::CuckooMaplet;
-use crate::storage::Storage;
 
 impl Serialize for Snapshot {
     /// The [bytes](Snapshot::as_bytes) of the snapshot, as bytes. A format that has none (JSON, say)
@@ -29,26 +25,29 @@ impl<'de> Deserialize<'de> for Snapshot {
     }
 }
 
-/// A filter is its snapshot; it comes back where the hasher has a default that hashes alike, as
+/// What is restored from snapshots is its snapshot; it comes back where the hasher has a default that hashes alike, as
 /// [`StableHashBuilder`](crate::StableHashBuilder) has if its seed is the default.
 macro_rules! by_snapshot {
-    ($($type:ident)*) => {$(
-        impl<L: Storage, H: BuildHasher> Serialize for $type<L, H> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                self.snapshot().map_err(ser::Error::custom)?.serialize(serializer)
-            }
-        }
+    ($type:ident) => {
+        const _: () = {
+            use serde_core::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-        impl<'de, L: Storage, H: BuildHasher + Default> Deserialize<'de> for $type<L, H> {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let snapshot = Snapshot::deserialize(deserializer)?;
-                Self::from_snapshot(&snapshot, H::default()).map_err(Error::custom)
+            impl<L: Storage, H: BuildHasher> Serialize for $type<L, H> {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    self.snapshot().map_err(ser::Error::custom)?.serialize(serializer)
+                }
             }
-        }
-    )*};
+
+            impl<'de, L: Storage, H: BuildHasher + Default> Deserialize<'de> for $type<L, H> {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let snapshot = Snapshot::deserialize(deserializer)?;
+                    Self::from_snapshot(&snapshot, H::default()).map_err(de::Error::custom)
+                }
+            }
+        };
+    };
 }
-
-by_snapshot! { CuckooFilter CuckooMaplet ExpiringCuckooFilter }
+pub(crate) use by_snapshot;
 
 /// A view is its bytes.
 macro_rules! by_bytes {

@@ -1,17 +1,16 @@
-//! Builds an expiring filter from a number of generations, and from when they end.
+//! What the builder of expiring filters has beside what all builders have: a number of generations, and when they end;
+//! and the constructors for those who choose little of it.
 //!
 //! **Invariant:** the values of a table that is built have as many bits as its generations need.
 
 use core::time::Duration;
 
-use super::{Builder, Figures, built};
+use super::timer::Timer;
+use super::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter, coarse};
+use crate::builder::{Builder, Expiry, Figures, built};
 use crate::error::Error;
-use crate::expiring::coarse;
-use crate::expiring::timer::{Now, Timer};
-use crate::expiring::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
-use crate::layout::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::ValueBits;
 use crate::table::generations::{self, COUNTS, Clock, Generations};
@@ -38,17 +37,6 @@ pub enum Expiring {}
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub type ExpiringBuilder<L = Fp16x4, S = DefaultHashBuilder> = Builder<L, S, Expiring>;
-
-/// What ends a generation, and how many there are.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Expiry {
-    /// 0 if their number was not said.
-    generations: u32,
-    period: Option<Duration>,
-    /// One that was given.
-    now: Option<Now>,
-    forgets_oldest: bool,
-}
 
 /// As [`ExpiringCuckooFilter::builder`].
 impl Default for ExpiringBuilder {
@@ -80,11 +68,11 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// assert!(matches!(error, Error::GenerationsOutOfRange { max: 8, other: Some("Fp9x7"), .. }));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn generations(self, generations: u32) -> Self {
-        let value_bits =
-            Some(if generations < 2 { 0 } else { generations::value_bits(generations) });
-        let expiry = Expiry { generations, ..self.expiry };
-        Self { request: Request { value_bits, ..self.request }, expiry, ..self }
+    pub fn generations(mut self, generations: u32) -> Self {
+        let value_bits = if generations < 2 { 0 } else { generations::value_bits(generations) };
+        self.request.value_bits = Some(value_bits);
+        self.expiry.generations = generations;
+        self
     }
 
     /// Each generation ends after this time: an insert that finds it due [advances](ExpiringCuckooFilter::advance). So
@@ -105,8 +93,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// assert_eq!(builder.every(Duration::ZERO).build().unwrap_err(), Error::NoTime);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn every(self, period: Duration) -> Self {
-        Self { expiry: Expiry { period: Some(period), ..self.expiry }, ..self }
+    pub fn every(mut self, period: Duration) -> Self {
+        self.expiry.period = Some(period);
+        self
     }
 
     /// The clock by which generations [end](Self::every), in place of [that of the machine](ExpiringCuckooFilter#time):
@@ -135,8 +124,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// assert!(!seen.contains("egg"));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn clock(self, now: fn() -> Duration) -> Self {
-        Self { expiry: Expiry { now: Some(now), ..self.expiry }, ..self }
+    pub fn clock(mut self, now: fn() -> Duration) -> Self {
+        self.expiry.now = Some(now);
+        self
     }
 
     /// An insert that finds the filter [full](Error::Full) ends the generation early, until there is room. So none is
@@ -160,8 +150,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// assert!(seen.stats().early_advances > 0);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn forget_oldest_when_full(self) -> Self {
-        Self { expiry: Expiry { forgets_oldest: true, ..self.expiry }, ..self }
+    pub fn forget_oldest_when_full(mut self) -> Self {
+        self.expiry.forgets_oldest = true;
+        self
     }
 
     /// Builds an empty expiring filter.

@@ -1,0 +1,282 @@
+//! What the builder of filters has beside what all builders have; and the constructors for those who choose little of it.
+//!
+//! **Invariant:** a constructor makes what the builder makes of the same choices.
+
+use super::{CuckooFilter, GrowableCuckooFilter};
+use crate::builder::{Builder, Figures, built};
+use crate::error::Error;
+use crate::hasher::DefaultHashBuilder;
+use crate::layout::Fp16x4;
+use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::table::entry::NoValues;
+
+/// As [`CuckooFilter::builder`].
+impl Default for Builder {
+    fn default() -> Self {
+        Self::with_values(None)
+    }
+}
+
+/// What is built: a filter.
+impl<L: Storage, S> Builder<L, S> {
+    /// Builds an empty filter.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`],
+    /// [`Error::MaxCapacityTooLow`], [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`], [`Error::NoSuchLayout`]
+    /// for one that is named and cannot grow, and [`Error::OutOfMemory`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{Error, CuckooFilter};
+    ///
+    /// assert!(CuckooFilter::builder().build().is_ok());
+    /// let error = CuckooFilter::builder().false_positive_rate(1.5).build().unwrap_err();
+    /// assert_eq!(error, Error::InvalidRate);
+    /// ```
+    pub fn build(self) -> Result<CuckooFilter<L, S>, Error> {
+        self.build_inner(size_of::<CuckooFilter<L, S>>()).map(CuckooFilter::from_inner)
+    }
+
+    /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more items than
+    /// the filter holds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let builder = CuckooFilter::builder().growable();
+    /// let [few, many] = [1_000_000, 1_000_000_000].map(|items| builder.figures(items));
+    /// assert!(many?.memory_bytes > 2_600_000_000);
+    /// assert!(few?.false_positive_rate < 0.0025);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn figures(&self, items: usize) -> Result<Figures, Error> {
+        self.figures_of::<L::Buckets<NoValues>>(items, size_of::<CuckooFilter<L, S>>())
+    }
+}
+
+/// Growth of a filter.
+impl<L: GrowingLayout, S> Builder<L, S> {
+    /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only
+    /// up to this number of items, which is at least the [`capacity`](Self::capacity). The
+    /// [rate](Self::false_positive_rate) holds at this number; with fewer items it is lower.
+    ///
+    /// The capacity may be left out. Then a filter begins with 128 buckets, or with what this maximum needs if that
+    /// is less. A larger capacity takes fewer doublings, and so makes the rate
+    /// at the maximum lower; [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells it.
+    ///
+    /// `build` allocates the table for the first size, and growth the rest, part by part.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()?;
+    /// assert_eq!(filter.max_capacity(), 1_000_000);
+    /// assert!(filter.memory_bytes() < 60_000);
+    ///
+    /// let filter = CuckooFilter::builder().max_capacity(1_000_000_000).build()?;
+    /// assert_eq!(filter.slots(), 512);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S> {
+        self.with_growth(Some(items))
+    }
+
+    /// A filter that [grows](crate#growth) with its items, as far as memory goes, or to 2^44 slots.
+    ///
+    /// Nothing needs to be said of its size. With a [`capacity`](Self::capacity) it begins with room for this number
+    /// of items, and with a [`max_capacity`](Self::max_capacity) it ends with room for that.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().growable().build()?;
+    /// assert!(filter.memory_bytes() < 48 << 10);
+    /// for item in 0..100_000 {
+    ///     filter.insert(&item)?;
+    /// }
+    /// assert_eq!(filter.len(), 100_000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn growable(self) -> Builder<Growable<L>, S> {
+        self.with_growth(None)
+    }
+}
+
+/// Constructors: for all else there is the [builder](CuckooFilter::builder).
+impl CuckooFilter {
+    /// An empty filter that holds `items` items, copies included, with the default layout and hasher.
+    ///
+    /// For another layout, use the [builder](Self::builder):
+    /// `CuckooFilter::builder().layout::<Fp12x5>().capacity(items).build()`. `with_capacity` has no
+    /// layout parameter: Rust could not infer it, and every call would have to name it.
+    ///
+    /// # Panics
+    ///
+    /// If the items need more than 2^44 slots. It aborts, as `Vec` does, if the allocator fails.
+    /// `CuckooFilter::builder().capacity(items).build()` returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(1000);
+    /// assert_eq!(filter.capacity(), 1000);
+    /// assert!(filter.is_empty());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity(items: usize) -> Self {
+        Self::with_capacity_and_hasher(items, DefaultHashBuilder::default())
+    }
+
+    /// A builder, for a filter that grows, for a false-positive rate, for another layout or another hasher, and for an
+    /// error in place of a panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().capacity(1000).build()?;
+    /// assert_eq!(filter.len(), 0);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+impl<S> CuckooFilter<Fp16x4, S> {
+    /// As [`with_capacity`](CuckooFilter::with_capacity), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`with_capacity`](CuckooFilter::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, RandomState::new());
+    /// assert!(filter.insert("egg").is_ok());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity_and_hasher(items: usize, hasher: S) -> Self {
+        built(CuckooFilter::builder().capacity(items).hasher(hasher).build())
+    }
+}
+
+impl CuckooFilter<AnyLayout> {
+    /// An empty filter that holds `items` items, copies included, and, when it holds them, reports at most the
+    /// share `rate` (between 0 and 1) of absent items as present. It has the smallest layout that
+    /// reaches this rate: see [`AnyLayout`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidRate`], [`Error::RateOutOfReach`] for a rate that no layout reaches,
+    /// [`Error::CapacityOverflow`], and [`Error::OutOfMemory`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{AnyCuckooFilter, CuckooFilter};
+    ///
+    /// let filter: AnyCuckooFilter = CuckooFilter::with_capacity_and_rate(10_000, 0.01)?;
+    /// assert_eq!(filter.capacity(), 10_000);
+    /// assert!(filter.false_positive_rate() <= 0.01);
+    /// assert!(CuckooFilter::with_capacity_and_rate(10_000, 1e-12).is_err());
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn with_capacity_and_rate(items: usize, rate: f64) -> Result<Self, Error> {
+        CuckooFilter::builder().capacity(items).false_positive_rate(rate).any_layout().build()
+    }
+}
+
+impl GrowableCuckooFilter {
+    /// An empty filter that grows with its items, with the default layout and hasher. No size is needed.
+    ///
+    /// It begins with 512 slots, and takes 2 KB: see [growth](crate#growth). For an initial capacity, a maximum or
+    /// another layout, use [`CuckooFilter::builder().growable()`](crate::Builder::growable). (It is the builder of all
+    /// filters: the compiler could not tell two functions of that name apart.)
+    ///
+    /// # Panics
+    ///
+    /// Never. It aborts, as `Vec` does, if the allocator cannot provide these first bytes:
+    /// `CuckooFilter::builder().growable().build()` returns an error instead. Where the allocator fails later,
+    /// [`insert`](Self::insert) returns [`Error::NoMemoryToGrow`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableCuckooFilter;
+    ///
+    /// let filter = GrowableCuckooFilter::new();
+    /// filter.insert_all(0..100_000)?;
+    /// assert_eq!(filter.len(), 100_000);
+    /// assert!(filter.load_factor() > 0.73);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn new() -> Self {
+        Self::with_hasher(DefaultHashBuilder::default())
+    }
+}
+
+impl<S> GrowableCuckooFilter<Fp16x4, S> {
+    /// As [`new`](GrowableCuckooFilter::new), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](GrowableCuckooFilter::new): never, but it aborts if the allocator fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::GrowableCuckooFilter;
+    ///
+    /// let filter = GrowableCuckooFilter::with_hasher(RandomState::new());
+    /// assert!(filter.insert("egg").is_ok());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_hasher(hasher: S) -> Self {
+        built(CuckooFilter::builder().growable().hasher(hasher).build())
+    }
+}
+
+/// As [`GrowableCuckooFilter::new`], with any layout that can grow, and the default of any hasher.
+///
+/// # Examples
+///
+/// ```
+/// use std::hash::RandomState;
+/// use coucal::{Fp21x3, GrowableCuckooFilter};
+///
+/// let filter: GrowableCuckooFilter<Fp21x3, RandomState> = Default::default();
+/// assert!(filter.is_empty());
+/// ```
+impl<L: GrowingLayout, S: Default> Default for GrowableCuckooFilter<L, S> {
+    fn default() -> Self {
+        let builder = CuckooFilter::builder().growable().layout::<L>();
+        built(builder.hasher(S::default()).build())
+    }
+}
