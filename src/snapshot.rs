@@ -49,8 +49,8 @@ const FIRST_READ: usize = 1 << 13;
 /// # use coucal::{CuckooFilter, Fp16x4, StableHashBuilder};
 /// # let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
 /// # filter.insert("egg")?;
-/// let bytes = postcard::to_allocvec(&filter.snapshot()?)?;
-/// let snapshot = postcard::from_bytes(&bytes)?;
+/// let bytes = rmp_serde::to_vec(&filter.snapshot()?)?;
+/// let snapshot = rmp_serde::from_slice(&bytes)?;
 /// let restored = CuckooFilter::<Fp16x4, _>::from_snapshot(&snapshot, StableHashBuilder::new(7))?;
 /// # assert!(restored.contains("egg"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
