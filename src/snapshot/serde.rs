@@ -1,13 +1,11 @@
 //! Snapshots in the data formats of `serde`: as their bytes.
 
 use core::fmt;
-use core::hash::BuildHasher;
 
 use serde_core::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_core::ser::{Serialize, Serializer};
 
 use super::Snapshot;
-use super::view::{CuckooFilterView, CuckooMapletView};
 
 impl Serialize for Snapshot {
     /// The [bytes](Snapshot::as_bytes) of the snapshot, as bytes. A format that has none (JSON, say)
@@ -48,27 +46,6 @@ macro_rules! by_snapshot {
     };
 }
 pub(crate) use by_snapshot;
-
-/// A view is its bytes.
-macro_rules! by_bytes {
-    ($($view:ident)*) => {$(
-        impl<B: AsRef<[u8]>, H> Serialize for $view<B, H> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_bytes(self.as_bytes())
-            }
-        }
-
-        /// From a format that lends its bytes.
-        impl<'de, H: BuildHasher + Default> Deserialize<'de> for $view<&'de [u8], H> {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let bytes = <&[u8]>::deserialize(deserializer)?;
-                Self::from_bytes(bytes, H::default()).map_err(Error::custom)
-            }
-        }
-    )*};
-}
-
-by_bytes! { CuckooFilterView CuckooMapletView }
 
 /// Bytes of memory that a list may have before its elements come.
 const MOST_RESERVED: usize = 1 << 16;

@@ -319,6 +319,22 @@ macro_rules! views {
                     .finish_non_exhaustive()
             }
         }
+
+        #[cfg(feature = "serde")]
+        impl<B: AsRef<[u8]>, H> serde_core::Serialize for $view<B, H> {
+            fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_bytes(self.as_bytes())
+            }
+        }
+
+        /// From a format that lends its bytes.
+        #[cfg(feature = "serde")]
+        impl<'de, H: BuildHasher + Default> serde_core::Deserialize<'de> for $view<&'de [u8], H> {
+            fn deserialize<D: serde_core::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let bytes = <&[u8]>::deserialize(deserializer)?;
+                Self::from_bytes(bytes, H::default()).map_err(serde_core::de::Error::custom)
+            }
+        }
     )*};
 }
 
