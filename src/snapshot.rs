@@ -92,7 +92,7 @@ impl Snapshot {
     /// ```
     /// use coucal::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::with_capacity(1_000_000);
+    /// let filter = CuckooFilter::with_capacity(1000);
     /// let snapshot = filter.snapshot()?;
     /// let buckets = filter.slots() / 4;
     /// assert_eq!(snapshot.as_bytes().len(), 8 * buckets + 128);
