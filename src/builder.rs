@@ -104,8 +104,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// assert_eq!(filter.capacity(), 1000);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn capacity(self, items: usize) -> Self {
-        Self { request: Request { capacity: items as u64, ..self.request }, ..self }
+    pub fn capacity(mut self, items: usize) -> Self {
+        self.request.capacity = items as u64;
+        self
     }
 
     /// The most memory that the filter may take, in bytes, as [`Figures::memory_bytes`] counts it.
@@ -130,8 +131,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// assert!(matches!(error, Error::BudgetTooSmall { .. }));
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn memory_bytes(self, bytes: usize) -> Self {
-        Self { request: Request { memory_bytes: Some(bytes as u64), ..self.request }, ..self }
+    pub fn memory_bytes(mut self, bytes: usize) -> Self {
+        self.request.memory_bytes = Some(bytes as u64);
+        self
     }
 
     /// The highest acceptable false-positive rate, between 0 and 1, of a filter that holds as many
@@ -150,8 +152,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// let error = builder.false_positive_rate(0.000_01).build().unwrap_err();
     /// assert!(matches!(error, Error::RateOutOfReach { layout: Some("Fp21x3"), .. }));
     /// ```
-    pub fn false_positive_rate(self, rate: f64) -> Self {
-        Self { request: Request { rate: Some(rate), ..self.request }, ..self }
+    pub fn false_positive_rate(mut self, rate: f64) -> Self {
+        self.request.rate = Some(rate);
+        self
     }
 
     /// The hasher of the items. By default, each filter has a fast hasher with its own random seed.
@@ -311,8 +314,9 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// assert_eq!(builder.max_capacity(100).build()?.max_capacity(), 100);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn max_capacity(self, items: usize) -> Self {
-        Self { request: Request { max_capacity: Some(items as u64), ..self.request }, ..self }
+    pub fn max_capacity(mut self, items: usize) -> Self {
+        self.request.max_capacity = Some(items as u64);
+        self
     }
 
     /// The share of slots in use that the filter keeps while it grows: from 0.5 to the highest of the
@@ -345,9 +349,9 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// assert!(matches!(error, Error::TargetLoadOutOfRange { max: 870, .. }));
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn target_load(self, share: f64) -> Self {
-        let target_load = Some(sizing::thousandths(share));
-        Self { request: Request { target_load, ..self.request }, ..self }
+    pub fn target_load(mut self, share: f64) -> Self {
+        self.request.target_load = Some(sizing::thousandths(share));
+        self
     }
 }
 

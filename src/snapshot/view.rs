@@ -6,6 +6,9 @@
 use core::fmt;
 use core::hash::BuildHasher;
 
+#[cfg(feature = "serde")]
+use serde_core::{Deserialize, Deserializer, Serialize, Serializer, de};
+
 use super::format::{self, Header, PAIR_BYTES};
 use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
@@ -321,18 +324,18 @@ macro_rules! views {
         }
 
         #[cfg(feature = "serde")]
-        impl<B: AsRef<[u8]>, H> serde_core::Serialize for $view<B, H> {
-            fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl<B: AsRef<[u8]>, H> Serialize for $view<B, H> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_bytes(self.as_bytes())
             }
         }
 
         /// From a format that lends its bytes.
         #[cfg(feature = "serde")]
-        impl<'de, H: BuildHasher + Default> serde_core::Deserialize<'de> for $view<&'de [u8], H> {
-            fn deserialize<D: serde_core::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        impl<'de, H: BuildHasher + Default> Deserialize<'de> for $view<&'de [u8], H> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let bytes = <&[u8]>::deserialize(deserializer)?;
-                Self::from_bytes(bytes, H::default()).map_err(serde_core::de::Error::custom)
+                Self::from_bytes(bytes, H::default()).map_err(de::Error::custom)
             }
         }
     )*};
