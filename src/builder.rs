@@ -14,9 +14,9 @@ pub use self::figures::Figures;
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::sizing::{self, Request, Sizing};
-use crate::layout::{Fp16x4, LayoutId};
+use crate::layout::{Fp16x4, Layout, LayoutId};
 use crate::storage::operations::Inner;
-use crate::storage::{self, AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
+use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::{Buckets, State};
 
 /// Builds a [`CuckooFilter`](crate::CuckooFilter) step by step; made by
@@ -206,7 +206,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
 }
 
 /// The storage of a filter of fixed size.
-impl<L: FixedStorage, S, T> Builder<L, S, T> {
+impl<L: Layout, S, T> Builder<L, S, T> {
     /// The [`Layout`](crate::Layout) of the buckets, [`Fp16x4`] by default.
     ///
     /// # Examples
@@ -219,7 +219,7 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// assert_eq!(filter.insert_unique("egg"), Ok(true));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn layout<M: FixedStorage>(self) -> Builder<M, S, T> {
+    pub fn layout<M: Layout>(self) -> Builder<M, S, T> {
         self.with_layout()
     }
 
@@ -244,7 +244,7 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
 
     /// The layout with this name, for one that is known at run time only: from a configuration, say.
     ///
-    /// The names are those of the types in the table of [layouts](crate::Layout):
+    /// The names are those of the types in the table of [layouts](crate::Layout), their
     /// [`Layout::NAME`](crate::Layout::NAME).
     ///
     /// # Errors
@@ -362,7 +362,7 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
             printed.field("value_bits", &value_bits);
         }
         printed
-            .field("layout", &storage::name_of::<L>())
+            .field("layout", &L::Layout::NAME)
             .field("capacity", &self.request.capacity)
             .field("max_capacity", &self.request.max_capacity)
             .field("memory_bytes", &self.request.memory_bytes)

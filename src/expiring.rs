@@ -813,7 +813,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     }
 
     forward_to_inner! {
-        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
         ///
         /// # Examples
         ///

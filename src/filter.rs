@@ -541,7 +541,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     forward_to_inner! {
-        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
         ///
         /// # Examples
         ///

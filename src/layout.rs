@@ -23,7 +23,8 @@ pub(crate) use self::semi_sorted::SemiSorted;
 pub(crate) use self::word::{Slot, both};
 use crate::arch::Query;
 
-/// A way to lay out the fingerprints of a bucket in a 64-bit word.
+/// A way to lay out the fingerprints of a bucket in a 64-bit word; or [`AnyLayout`](crate::AnyLayout), which chooses
+/// one of them at run time.
 ///
 /// The trait is sealed: there are no layouts outside this crate.
 ///
@@ -58,9 +59,16 @@ use crate::arch::Query;
 /// # Examples
 ///
 /// ```
-/// use coucal::{Fp16x4, Layout};
+/// use coucal::{AnyLayout, CuckooFilter, Error, Fp16x4, Layout};
 ///
+/// fn made_for_a_thousand<L: Layout>() -> Result<CuckooFilter<L>, Error> {
+///     CuckooFilter::builder().layout::<L>().capacity(1000).build()
+/// }
+///
+/// assert!(made_for_a_thousand::<Fp16x4>()?.is_empty());
+/// assert_eq!(made_for_a_thousand::<AnyLayout>()?.layout_name(), Fp16x4::NAME);
 /// assert_eq!((Fp16x4::FINGERPRINT_BITS, Fp16x4::SLOTS), (16, 4));
+/// # Ok::<(), Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet",
@@ -73,15 +81,12 @@ use crate::arch::Query;
 pub trait Layout: Copy + Send + Sync + 'static {
     /// The name of the layout: that of its type.
     const NAME: &'static str;
-    /// Bits of a fingerprint.
-    const FINGERPRINT_BITS: u32;
-    /// Slots of a bucket.
-    const SLOTS: usize;
 
-    /// Its type has no name outside this crate: so the trait is sealed.
+    /// The layout, if it is known at compile time. Its type has no name outside this crate: so the trait is sealed.
     #[doc(hidden)]
-    const ID: LayoutId;
+    const ID: Option<LayoutId>;
 
+    /// Its format; if the layout is not known, that of the default one.
     #[doc(hidden)]
     type Format: Format;
 }
@@ -272,11 +277,16 @@ macro_rules! layouts {
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
             pub enum $name {}
 
+            impl $name {
+                /// Bits of a fingerprint.
+                pub const FINGERPRINT_BITS: u32 = $bits;
+                /// Slots of a bucket.
+                pub const SLOTS: usize = $slots;
+            }
+
             impl Layout for $name {
                 const NAME: &'static str = stringify!($name);
-                const FINGERPRINT_BITS: u32 = $bits;
-                const SLOTS: usize = $slots;
-                const ID: LayoutId = LayoutId::$name;
+                const ID: Option<LayoutId> = Some(LayoutId::$name);
                 type Format = $encoding<$lane, $slots>;
             }
         )*

@@ -292,7 +292,7 @@ pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet, MapletBuil
 pub use snapshot::Snapshot;
 pub use snapshot::view::{CuckooFilterView, CuckooMapletView};
 pub use storage::operations::Stats;
-pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
+pub use storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(coucal_model)]
 pub use table::probe;
 

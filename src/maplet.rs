@@ -735,7 +735,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     }
 
     forward_to_inner! {
-        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
         ///
         /// # Examples
         ///

@@ -18,9 +18,9 @@ pub(crate) use self::format::Content;
 use self::format::{HEADER_BYTES, Header};
 use crate::error::Error;
 use crate::hasher;
-use crate::layout::sizing;
+use crate::layout::{Layout, sizing};
+use crate::storage::Storage;
 use crate::storage::operations::{Inner, by_format};
-use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::{Buckets, Image, Stashed, State};
 
@@ -293,7 +293,7 @@ impl Snapshot {
         format::generations(&self.header, &self.bytes).map(|generations| generations.count)
     }
 
-    /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+    /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
     ///
     /// # Examples
     ///
@@ -438,7 +438,7 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
             return Err(header.other_type());
         }
         if L::ONLY.is_some_and(|only| only != header.layout) {
-            let (other, filter) = (header.layout.name(), storage::name_of::<L>());
+            let (other, filter) = (header.layout.name(), L::Layout::NAME);
             return Err(Error::OtherLayout { other, filter });
         }
         header.check_hasher(hasher)

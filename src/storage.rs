@@ -6,12 +6,12 @@ pub(crate) mod operations;
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
-use crate::layout::{Format, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, LayoutId};
+use crate::layout::{Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, LayoutId};
 use crate::table::entry::{NoValues, Values};
 use crate::table::{Buckets, Fixed, Growing};
 
-/// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
-/// of fixed size, or [`Growable`] of a [layout that can grow](GrowingLayout).
+/// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`], for a filter of fixed size, or [`Growable`] of a
+/// [layout that can grow](GrowingLayout).
 ///
 /// The trait is sealed. Code that is generic over filters has it as a bound:
 ///
@@ -74,48 +74,25 @@ use crate::table::{Buckets, Fixed, Growing};
     message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet"
 )]
 pub trait Storage {
-    /// The layout, if it is known at compile time. Its type has no name outside this crate: so the trait is sealed.
+    /// The layout of its buckets.
     #[doc(hidden)]
-    const ONLY: Option<LayoutId>;
-
-    /// Its format; if the layout is not known, that of any.
-    #[doc(hidden)]
-    type Format: Format;
+    type Layout: Layout;
 
     /// The buckets of its tables: of fixed size, or growing.
     #[doc(hidden)]
     type Buckets<V: Values>: Buckets<Values = V>;
 
     #[doc(hidden)]
+    const ONLY: Option<LayoutId> = Self::Layout::ID;
+
+    #[doc(hidden)]
     const GROWS: bool = <Self::Buckets<NoValues> as Buckets>::GROWS;
 }
 
 impl<L: Layout> Storage for L {
-    const ONLY: Option<LayoutId> = Some(L::ID);
-
-    type Format = <L as Layout>::Format;
+    type Layout = L;
     type Buckets<V: Values> = Fixed<V>;
 }
-
-/// A [`Storage`] of fixed size: a [`Layout`], or [`AnyLayout`].
-///
-/// The trait is sealed.
-///
-/// # Examples
-///
-/// ```
-/// use coucal::{Error, CuckooFilter, FixedStorage};
-///
-/// fn made_for_a_thousand<L: FixedStorage>() -> Result<CuckooFilter<L>, Error> {
-///     CuckooFilter::builder().layout::<L>().capacity(1000).build()
-/// }
-///
-/// assert!(made_for_a_thousand::<coucal::Fp16x4>()?.is_empty());
-/// # Ok::<(), Error>(())
-/// ```
-pub trait FixedStorage: Storage {}
-
-impl<L: Layout> FixedStorage for L {}
 
 /// A layout whose tables can grow: what [`Growable`] takes. These are [`Fp12x5`](crate::Fp12x5),
 /// [`Fp16x4`](crate::Fp16x4), [`Fp21x3`](crate::Fp21x3), [`Fp32x2`](crate::Fp32x2), and [`AnyLayout`],
@@ -158,7 +135,7 @@ impl<L: Layout> FixedStorage for L {}
     note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have too few bits for growth, and the \
             semi-sorted layouts only compare whole fingerprints"
 )]
-pub trait GrowingLayout: FixedStorage {}
+pub trait GrowingLayout: Layout {}
 
 impl GrowingLayout for Fp12x5 {}
 impl GrowingLayout for Fp16x4 {}
@@ -209,14 +186,12 @@ impl GrowingLayout for Fp32x2 {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnyLayout {}
 
-impl Storage for AnyLayout {
-    const ONLY: Option<LayoutId> = None;
+impl Layout for AnyLayout {
+    const NAME: &'static str = "AnyLayout";
+    const ID: Option<LayoutId> = None;
 
     type Format = <Fp16x4 as Layout>::Format;
-    type Buckets<V: Values> = Fixed<V>;
 }
-
-impl FixedStorage for AnyLayout {}
 
 impl GrowingLayout for AnyLayout {}
 
@@ -252,13 +227,6 @@ impl GrowingLayout for AnyLayout {}
 pub struct Growable<L: GrowingLayout>(PhantomData<L>, Infallible);
 
 impl<L: GrowingLayout> Storage for Growable<L> {
-    const ONLY: Option<LayoutId> = L::ONLY;
-
-    type Format = <L as Storage>::Format;
+    type Layout = L;
     type Buckets<V: Values> = Growing<V>;
-}
-
-/// The name of the layout, or of the choice of one.
-pub(crate) fn name_of<L: Storage>() -> &'static str {
-    L::ONLY.map_or("AnyLayout", LayoutId::name)
 }

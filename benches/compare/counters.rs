@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use coucal::{CuckooMaplet, FixedStorage, Fp21x3, Fp32x2};
+use coucal::{CuckooMaplet, Fp21x3, Fp32x2, Layout};
 use coucal_benches::keys::{CHUNK, Keys, Which, mix};
 use coucal_benches::text::Table;
 use dashmap::DashMap;
@@ -35,7 +35,7 @@ trait Counts {
     fn read(&self, key: u64) -> u8;
 }
 
-impl<L: FixedStorage> Counts for CuckooMaplet<L, KeyHash> {
+impl<L: Layout> Counts for CuckooMaplet<L, KeyHash> {
     fn count(&self, key: u64) {
         let add = |count| (count < 255).then_some(count + 1);
         // A key that is known is counted without a look for room.
@@ -104,7 +104,7 @@ impl Counts for Mutex<HashMap<u64, u8, KeyHash>> {
 
 type Make = fn(usize) -> Box<dyn Counts>;
 
-fn maplet<L: FixedStorage + 'static>(keys: usize) -> Box<dyn Counts> {
+fn maplet<L: Layout + 'static>(keys: usize) -> Box<dyn Counts> {
     let builder = CuckooMaplet::builder().layout::<L>().hasher(KeyHash::default());
     Box::new(builder.value_bits(8).capacity(keys).build().expect("memory"))
 }

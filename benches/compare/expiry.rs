@@ -11,9 +11,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use coucal::{
-    CuckooFilter, ExpiringBuilder, ExpiringCuckooFilter, FixedStorage, Fp12x5, Fp16x4, Fp21x3,
-};
+use coucal::{CuckooFilter, ExpiringBuilder, ExpiringCuckooFilter, Fp12x5, Fp16x4, Fp21x3, Layout};
 use coucal_benches::keys::{CHUNK, Keys, Which};
 use coucal_benches::text::{Table, power};
 use cuckoo_clock::config::{CuckooConfiguration, TtlConfig};
@@ -77,7 +75,7 @@ trait Forgets: Sync {
     fn tick(&self, tick: u64);
 }
 
-impl<L: FixedStorage> Forgets for ExpiringCuckooFilter<L, KeyHash> {
+impl<L: Layout> Forgets for ExpiringCuckooFilter<L, KeyHash> {
     fn insert(&self, key: u64) -> bool {
         self.insert(&key).expect("what it was made for")
     }
@@ -96,7 +94,7 @@ trait Clears: Send + Sync {
     fn clear(&mut self);
 }
 
-impl<L: FixedStorage> Clears for CuckooFilter<L, KeyHash> {
+impl<L: Layout> Clears for CuckooFilter<L, KeyHash> {
     fn insert(&self, key: u64) -> bool {
         self.insert_unique(&key).expect("what it was made for")
     }
@@ -180,18 +178,18 @@ type Make = fn(usize) -> Box<dyn Forgets>;
 
 type Builder<L> = ExpiringBuilder<L, KeyHash>;
 
-fn builder<L: FixedStorage>(live: usize) -> Builder<L> {
+fn builder<L: Layout>(live: usize) -> Builder<L> {
     let builder = ExpiringCuckooFilter::builder().layout::<L>().hasher(KeyHash::default());
     // The present generation, besides.
     builder.generations(WINDOW as u32 + 1).capacity(live + live / WINDOW as usize)
 }
 
-fn built<L: FixedStorage + 'static>(builder: Builder<L>) -> Box<dyn Forgets> {
+fn built<L: Layout + 'static>(builder: Builder<L>) -> Box<dyn Forgets> {
     Box::new(builder.build().expect("memory"))
 }
 
 /// Inserts look at a clock, by which no generation ends.
-fn timed_by<L: FixedStorage>(live: usize) -> Builder<L> {
+fn timed_by<L: Layout>(live: usize) -> Builder<L> {
     builder(live).every(Duration::from_secs(1 << 20))
 }
 
@@ -200,7 +198,7 @@ fn instant() -> Duration {
     START.elapsed()
 }
 
-fn in_turn<L: FixedStorage + 'static>(live: usize) -> Box<dyn Forgets> {
+fn in_turn<L: Layout + 'static>(live: usize) -> Box<dyn Forgets> {
     let builder = CuckooFilter::builder().layout::<L>().hasher(KeyHash::default()).capacity(live);
     Box::new(InTurn(RwLock::new([0; 2].map(|_| builder.clone().build().expect("memory")))))
 }

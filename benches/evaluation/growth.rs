@@ -1,6 +1,6 @@
 //! Load factor, false-positive rate and bits per item of every layout that grows, while a table grows.
 
-use coucal::{CuckooFilter, GrowableCuckooFilter, GrowingLayout, Layout, Prehashed};
+use coucal::{CuckooFilter, GrowableCuckooFilter, GrowingLayout, Prehashed};
 use coucal_benches::keys::Keys;
 use coucal_benches::plot::{Plot, Scale, Series, Style};
 use coucal_benches::text::{Table, percent};
@@ -39,7 +39,7 @@ fn growing<L: GrowingLayout>(first: usize, doublings: u32) -> (GrowableCuckooFil
     (build(doublings), doublings)
 }
 
-fn measure<L: GrowingLayout + Layout>(first: usize, doublings: u32) -> Vec<Point> {
+fn measure<L: GrowingLayout>(first: usize, doublings: u32) -> Vec<Point> {
     let (filter, doublings) = growing::<L>(first, doublings);
     let (keys, first_slots) = (Keys::new(1), filter.slots());
     let mut points = Vec::new();

@@ -2,8 +2,8 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use coucal::{
-    AnyLayout, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, FixedStorage, Growable,
-    GrowingLayout, Snapshot, StableHashBuilder, Storage,
+    AnyLayout, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Growable, GrowingLayout,
+    Snapshot, StableHashBuilder, Storage,
 };
 use coucal_reference::format::{self, Contents, Fault, HEADER, at};
 use coucal_reference::{HASHER, Held, Kind, Layout, Modelled, Subject, boxed, hash, keys};
@@ -336,7 +336,7 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
         }
         matches!(restored, Err(Error::OtherLayout { .. }))
     }
-    fn fixed<L: Held + FixedStorage>(contents: &Contents, bytes: &[u8]) -> bool {
+    fn fixed<L: Held + coucal::Layout>(contents: &Contents, bytes: &[u8]) -> bool {
         let build = |capacity, bits| {
             if contents.geometry.is_maplet() {
                 let maplets = CuckooMaplet::builder().layout::<L>().hasher(HASHER);

@@ -286,7 +286,7 @@ macro_rules! views {
                 self.len() == 0
             }
 
-            /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+            /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
             #[must_use]
             pub fn layout_name(&self) -> &'static str {
                 self.view.header.layout.name()

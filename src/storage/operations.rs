@@ -8,7 +8,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use super::Storage;
 use crate::error::{Error, Refusal, Stopped};
 use crate::layout::sizing;
-use crate::layout::{Candidates, Format};
+use crate::layout::{Candidates, Format, Layout};
 use crate::table::entry::{Pair, ValueBits, Values};
 use crate::table::generations::{Generations, Stamping};
 use crate::table::{Buckets, ItemOf, State, Table};
@@ -65,6 +65,9 @@ pub fn insert_in_batches<T: Copy + Default>(
     }
 }
 
+/// The format of the layout of a storage.
+pub type FormatOf<L> = <<L as Storage>::Layout as Layout>::Format;
+
 /// `$result`, where `$table` is the table by the format of its layout. Where the layout is known at compile time,
 /// nothing of the choice is left. Otherwise it is a function of its own: the code of nine layouts would be at each
 /// call; but of a `lookup` the code of the default layout, which is the most likely one, is there.
@@ -73,12 +76,12 @@ macro_rules! by_format {
         by_format!($inner, const { L::ONLY.is_some() }, $table => $result)
     };
     (lookup: $inner:expr, $table:ident => $result:expr) => {{
-        let is_likely = const { L::ONLY.is_some() } || $inner.state.layout() == <L::Format as crate::layout::Format>::ID;
+        let is_likely = const { L::ONLY.is_some() } || $inner.state.layout() == <crate::storage::operations::FormatOf<L> as crate::layout::Format>::ID;
         by_format!($inner, is_likely, $table => $result)
     }};
     ($inner:expr, $is_here:expr, $table:ident => $result:expr) => {
         if $is_here {
-            let $table = crate::table::Table::<L::Format, _>::new(&$inner.state);
+            let $table = crate::table::Table::<crate::storage::operations::FormatOf<L>, _>::new(&$inner.state);
             $result
         } else {
             crate::layout::by_layout!($inner.state.layout(), F => {

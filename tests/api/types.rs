@@ -2,8 +2,8 @@
 //! at run time, and run for each.
 
 use coucal::{
-    AnyLayout, CuckooFilter, CuckooMaplet, Error, FixedStorage, Growable, GrowingLayout, Prehashed,
-    Snapshot, Storage,
+    AnyLayout, CuckooFilter, CuckooMaplet, Error, Growable, GrowingLayout, Prehashed, Snapshot,
+    Storage,
 };
 
 use crate::common::{Filter, HASHER, LAYOUTS, Layout, Maplet, Subject};
@@ -31,11 +31,14 @@ of_each_growing_layout! {
 
 #[test]
 fn the_layouts_of_the_crate() {
-    fn stated<L: coucal::Layout>() -> (&'static str, u32, usize) {
-        (L::NAME, L::FINGERPRINT_BITS, L::SLOTS)
-    }
     macro_rules! all {
-        ($($layout:ident)*) => { [$(stated::<coucal::$layout>()),*] };
+        ($($layout:ident)*) => {
+            [$((
+                <coucal::$layout as coucal::Layout>::NAME,
+                coucal::$layout::FINGERPRINT_BITS,
+                coucal::$layout::SLOTS,
+            )),*]
+        };
     }
     let known = |layout: Layout| (layout.name, layout.bits, layout.slots);
     assert_eq!(coucal_reference::for_each_layout!(all), LAYOUTS.map(known));
@@ -44,7 +47,7 @@ fn the_layouts_of_the_crate() {
 }
 
 fn it_is_that_of_the_layout(layout: Layout) {
-    fn check<L: FixedStorage>(layout: Layout) {
+    fn check<L: coucal::Layout>(layout: Layout) {
         let filter = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(1000);
         filters_are_alike(&filter.build().expect("memory"), &layout.filter(1000));
         let maplet = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(1000);
@@ -144,10 +147,10 @@ fn maplets_are_alike<L: Storage, M: Storage>(of_type: &Maplet<L>, chosen: &Maple
 
 /// The error names the shortest layout that does store them, if there is one.
 fn values_that_no_maplet_stores(layout: Layout) {
-    fn build<L: FixedStorage>(bits: u32) -> Result<CuckooMaplet<L>, Error> {
+    fn build<L: coucal::Layout>(bits: u32) -> Result<CuckooMaplet<L>, Error> {
         CuckooMaplet::builder().layout::<L>().capacity(100).value_bits(bits).build()
     }
-    fn check<L: FixedStorage>(layout: Layout) {
+    fn check<L: coucal::Layout>(layout: Layout) {
         let max = layout.longest_values();
         assert!((1..=max).all(|bits| build::<L>(bits).is_ok()));
         for value_bits in [0, max + 1, layout.bits, 24, 31, 32, 33, u32::MAX] {
