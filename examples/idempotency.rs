@@ -31,7 +31,7 @@ const GENERATIONS: u32 = 9;
 const WORKERS: usize = 4;
 /// Keys that are dispatched between two snapshots.
 const SAVED_AFTER: u64 = 1000;
-/// The time of the snapshot, and how much of the log it has: 8 bytes each, before the snapshot.
+/// When the present generation began, and how much of the log the snapshot has: 8 bytes each, before the snapshot.
 const STATE_HEADER: usize = 16;
 
 /// Does each thing once.
@@ -75,14 +75,14 @@ impl Service {
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(folder.join("log"))?;
         let period = window / (GENERATIONS - 1);
-        let (mut seen, saved) = match fs::read(folder.join("seen")) {
-            Ok(state) => Self::restored(&state, period)?,
+        let (mut seen, elapsed, saved) = match fs::read(folder.join("seen")) {
+            Ok(state) => Self::restored(&state)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                (Seen::with_hasher(GENERATIONS, HASHER), 0)
+                (Seen::with_hasher(GENERATIONS, HASHER), Duration::ZERO, 0)
             }
             Err(error) => return Err(error.into()),
         };
-        seen.set_every(period)?;
+        seen.set_every(period, elapsed)?;
         // What was dispatched since the snapshot counts as seen now: it is remembered for longer, and never for less.
         file.seek(SeekFrom::Start(saved))?;
         let (mut bytes, mut lines, mut line) = (saved, BufReader::new(&file), Vec::new());
@@ -93,21 +93,19 @@ impl Service {
         }
         file.set_len(bytes)?; // without a line that was cut: nobody was told of it
         let log = Mutex::new(Log { file, bytes, unsaved: 0 });
-        Ok(Self { folder: folder.to_owned(), seen, log })
+        let service = Self { folder: folder.to_owned(), seen, log };
+        service.save(&mut service.log.lock())?; // so the next restart does not count them as seen then
+        Ok(service)
     }
 
-    /// The filter of a snapshot, without what has become too old meanwhile; and how much of the log it has.
-    fn restored(state: &[u8], period: Duration) -> Result<(Seen, u64)> {
+    /// The filter of a snapshot, how long ago its generation began, and how much of the log it has.
+    fn restored(state: &[u8]) -> Result<(Seen, Duration, u64)> {
         let (header, snapshot) = state.split_at_checked(STATE_HEADER).ok_or("`seen` was cut")?;
-        let [at, saved] = [&header[..8], &header[8..]]
+        let [began, saved] = [&header[..8], &header[8..]]
             .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
         let seen =
             Seen::from_bytes(snapshot, HASHER).map_err(|error| format!("`seen`: {error}"))?;
-        let passed = u128::from(now().saturating_sub(at)) / period.as_millis().max(1);
-        for _ in 0..passed.min(GENERATIONS.into()) {
-            seen.advance();
-        }
-        Ok((seen, saved))
+        Ok((seen, Duration::from_millis(now().saturating_sub(began)), saved))
     }
 
     /// Whether it is dispatched now, and was not before. Of workers that have one key at once, one dispatches it.
@@ -135,9 +133,11 @@ impl Service {
     fn save(&self, log: &mut Log) -> Result<()> {
         let new = self.folder.join("seen.new");
         let mut file = File::create(&new)?;
-        file.write_all(&now().to_le_bytes())?;
+        let snapshot = self.seen.snapshot()?;
+        let elapsed = self.seen.elapsed().unwrap_or_default(); // after the snapshot
+        file.write_all(&(now() - elapsed.as_millis() as u64).to_le_bytes())?;
         file.write_all(&log.bytes.to_le_bytes())?;
-        file.write_all(self.seen.snapshot()?.as_bytes())?;
+        file.write_all(snapshot.as_bytes())?;
         file.sync_all()?;
         fs::rename(new, self.folder.join("seen"))?;
         log.unsaved = 0;

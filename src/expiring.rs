@@ -104,8 +104,8 @@ use crate::table::generations::Stamping;
 ///   and one at an `Instant` some 30, where it takes 9 without (a hot item) or 80 (a new one): the exact clock keeps
 ///   a processor from looking at the table ahead. A [batch](Self::insert_many) looks once for 256 items. Where that is
 ///   too much, leave `every` out, and call `advance` from a thread.
-/// * A filter that is restored from a snapshot has no clock until it [gets one](Self::set_every). It does not know for
-///   how long nobody had it.
+/// * A filter that is restored from a snapshot has no clock until it [gets one](Self::set_every), with the time that has
+///   passed.
 ///
 /// # What an advance costs
 ///
@@ -661,29 +661,100 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         self.timer.as_ref().map(Timer::period)
     }
 
-    /// Each generation ends after this time from now on, by the clock of the machine: for a filter that was restored.
-    /// The present one begins now. As [`every`](crate::Builder::every) in the builder.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoTime`]; then nothing has changed.
+    /// How long ago the present generation began, by the [clock](crate::Builder::every), if there is one. So a restored
+    /// filter can [go on](Self::set_every) in it.
     ///
     /// # Examples
     ///
     /// ```
     /// use std::time::Duration;
-    /// use coucal::{ExpiringCuckooFilter, Fp16x4, StableHashBuilder};
+    /// use coucal::ExpiringCuckooFilter;
     ///
-    /// let hasher = StableHashBuilder::new(7);
-    /// let bytes = ExpiringCuckooFilter::with_capacity_and_hasher(100, 10, hasher).snapshot()?.into_bytes();
-    ///
-    /// let mut seen: ExpiringCuckooFilter<Fp16x4, _> = ExpiringCuckooFilter::from_bytes(&bytes, hasher)?;
-    /// seen.set_every(Duration::from_secs(60))?;
-    /// assert_eq!(seen.period(), Some(Duration::from_secs(60)));
+    /// let builder = ExpiringCuckooFilter::builder().capacity(100).generations(10);
+    /// assert_eq!(builder.clone().build()?.elapsed(), None);
+    /// let seen = builder.every(Duration::from_secs(60)).build()?;
+    /// assert!(seen.elapsed() < Some(Duration::from_secs(60)));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn set_every(&mut self, period: Duration) -> Result<(), Error> {
-        self.timer = Some(Timer::new(period, coarse::clock_for(period)).ok_or(Error::NoTime)?);
+    #[must_use]
+    pub fn elapsed(&self) -> Option<Duration> {
+        self.timer.as_ref().map(Timer::elapsed)
+    }
+
+    /// Each generation ends after this time, by the clock of the machine, as with [`every`](crate::Builder::every) in the
+    /// builder: for a filter that was restored. The present generation has lasted for `elapsed` already. If that is a
+    /// period or more, the next insert ends as many generations as have passed, or
+    /// [`advance_if_due`](Self::advance_if_due).
+    ///
+    /// If the time of day at which the generation began is kept beside the snapshot, a filter goes on after a restart as
+    /// if there had been none. Ask for it after the snapshot: if a generation ends between the two, items are remembered
+    /// for up to a period longer, and not for less. With [`Duration::ZERO`] a period begins now: then each restart makes
+    /// the window longer, by the time that nobody had the filter and by up to a period; and if restarts are more
+    /// frequent than the period, nothing is ever forgotten.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoTime`]; then nothing has changed.
+    ///
+    /// # Panics
+    ///
+    /// On `wasm32-unknown-unknown`, which has no clock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use coucal::{ExpiringCuckooFilter, Fp16x4, StableHashBuilder};
+    ///
+    /// let (minute, hasher) = (Duration::from_secs(60), StableHashBuilder::new(7));
+    /// let builder = ExpiringCuckooFilter::builder().capacity(100).generations(10).hasher(hasher);
+    /// let seen = builder.every(minute).build()?;
+    /// seen.insert("egg")?;
+    ///
+    /// // To be kept:
+    /// let bytes = seen.snapshot()?.into_bytes();
+    /// let began = SystemTime::now() - seen.elapsed().unwrap_or_default();
+    ///
+    /// // In another process:
+    /// let mut seen: ExpiringCuckooFilter<Fp16x4, _> = ExpiringCuckooFilter::from_bytes(&bytes, hasher)?;
+    /// seen.set_every(minute, began.elapsed().unwrap_or_default())?;
+    /// assert!(seen.contains("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn set_every(&mut self, period: Duration, elapsed: Duration) -> Result<(), Error> {
+        self.set_every_by(period, elapsed, coarse::clock_for(period))
+    }
+
+    /// As [`set_every`](Self::set_every), by a clock of yours, as [`clock`](crate::Builder::clock) in the builder.
+    ///
+    /// # Errors
+    ///
+    /// Those of `set_every`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use std::time::Duration;
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// static SECONDS: AtomicU64 = AtomicU64::new(0);
+    ///
+    /// let mut seen = ExpiringCuckooFilter::with_capacity(100, 2);
+    /// let now = || Duration::from_secs(SECONDS.load(Ordering::SeqCst));
+    /// seen.set_every_by(Duration::from_secs(60), Duration::from_secs(50), now)?;
+    /// SECONDS.store(10, Ordering::SeqCst);
+    /// seen.advance_if_due();
+    /// assert_eq!(seen.generation(), 1);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn set_every_by(
+        &mut self,
+        period: Duration,
+        elapsed: Duration,
+        now: fn() -> Duration,
+    ) -> Result<(), Error> {
+        self.timer = Some(Timer::new(period, elapsed, now).ok_or(Error::NoTime)?);
         Ok(())
     }
 
@@ -1096,9 +1167,9 @@ impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
     /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave. Reads the snapshot in steps of 8 KiB, and
     /// not a byte more, and validates every byte.
     ///
-    /// It goes on in the generation of the snapshot: [advance](Self::advance) it as often as generations have passed
-    /// since then. It has no [clock](Self::set_every), and is [full](Self::set_forget_oldest_when_full) when it is
-    /// full.
+    /// It goes on in the generation of the snapshot, without a clock: [`set_every`](Self::set_every) gives it one, with the
+    /// time that has passed; or [advance](Self::advance) it as often as generations have. It is
+    /// [full](Self::set_forget_oldest_when_full) when it is full.
     ///
     /// # Errors
     ///

@@ -105,7 +105,8 @@ impl<L: Storage + 'static, const TIMED: bool> Modelled for Expiring<L, TIMED> {
     const VALUE_BITS: u32 = 2;
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
-        let timer = || Timer::new(Duration::from_nanos(PERIOD), now).expect("a period");
+        let timer =
+            || Timer::new(Duration::from_nanos(PERIOD), Duration::ZERO, now).expect("a period");
         ExpiringCuckooFilter::new_with(inner, TIMED.then(timer), false)
     }
 

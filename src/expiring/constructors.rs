@@ -216,7 +216,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
             });
         }
         let clock = |period| now.unwrap_or_else(|| coarse::clock_for(period));
-        let timer = |period| Timer::new(period, clock(period)).ok_or(Error::NoTime);
+        let timer = |period| Timer::new(period, Duration::ZERO, clock(period)).ok_or(Error::NoTime);
         period.map(timer).transpose()
     }
 }

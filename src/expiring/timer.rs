@@ -32,6 +32,8 @@ pub(crate) struct Timer {
     now: Now,
     /// In nanoseconds, as all times.
     period: u64,
+    /// What is added to the time of the clock: a generation may have begun before that did.
+    ahead: u64,
     /// When the present generation began.
     began: AtomicU64,
     /// Held by whoever advances. It is taken before the mutex of those who remove a value.
@@ -45,16 +47,17 @@ pub(crate) struct Timer {
 impl RefUnwindSafe for Timer {}
 
 impl Timer {
-    /// A generation begins now. `None`: it would take no time.
-    pub(crate) fn new(period: Duration, now: Now) -> Option<Self> {
-        (!period.is_zero())
-            .then(|| Self::beginning_at(nanoseconds(now()), nanoseconds(period), now))
+    /// The present generation has lasted for `elapsed`. `None`: a period takes no time.
+    pub(crate) fn new(period: Duration, elapsed: Duration, now: Now) -> Option<Self> {
+        let [period, ahead] = [period, elapsed].map(nanoseconds);
+        (period > 0).then(|| Self::beginning_at(nanoseconds(now()), period, ahead, now))
     }
 
-    fn beginning_at(began: u64, period: u64, now: Now) -> Self {
+    fn beginning_at(began: u64, period: u64, ahead: u64, now: Now) -> Self {
         Self {
             now,
             period,
+            ahead,
             began: AtomicU64::new(began),
             advancing: Mutex::new(()),
             phase: AtomicUsize::new(IDLE),
@@ -63,11 +66,17 @@ impl Timer {
 
     /// Another one with the same time.
     pub(crate) fn copy(&self) -> Self {
-        Self::beginning_at(self.began(), self.period, self.now)
+        Self::beginning_at(self.began(), self.period, self.ahead, self.now)
     }
 
     pub(crate) fn period(&self) -> Duration {
         Duration::from_nanos(self.period)
+    }
+
+    /// For how long the present generation has lasted.
+    pub(crate) fn elapsed(&self) -> Duration {
+        let began = self.began();
+        Duration::from_nanos(self.now().saturating_sub(began))
     }
 
     /// Whether a generation is due.
@@ -139,7 +148,7 @@ impl Timer {
 
     #[inline]
     fn now(&self) -> u64 {
-        nanoseconds((self.now)())
+        nanoseconds((self.now)()).saturating_add(self.ahead)
     }
 }
 
@@ -182,7 +191,7 @@ mod tests {
     #[test]
     fn each_period_is_due_once() {
         clock!(NOW);
-        let timer = Timer::new(PERIOD, now).unwrap();
+        let timer = Timer::new(PERIOD, Duration::ZERO, now).unwrap();
         let mut ended = 0;
         for time in 0..100 {
             NOW.store(time, Ordering::SeqCst);
@@ -195,7 +204,7 @@ mod tests {
                 assert_eq!(ended, time / 10);
             }
         }
-        assert!(Timer::new(Duration::ZERO, now).is_none());
+        assert!(Timer::new(Duration::ZERO, PERIOD, now).is_none());
     }
 
     /// An insert that finds one generation due while another thread advances goes on; then the next one counts from the
@@ -205,7 +214,7 @@ mod tests {
         clock!(NOW);
         for goes_on in [true, false] {
             NOW.store(0, Ordering::SeqCst);
-            let timer = Timer::new(PERIOD, now).unwrap();
+            let timer = Timer::new(PERIOD, Duration::ZERO, now).unwrap();
             NOW.store(15, Ordering::SeqCst);
             let removed = advance(&timer, |due| {
                 assert_eq!(due, 1);
@@ -228,7 +237,7 @@ mod tests {
     #[test]
     fn an_insert_waits_where_two_generations_are_due() {
         clock!(NOW);
-        let timer = &Timer::new(PERIOD, now).unwrap();
+        let timer = &Timer::new(PERIOD, Duration::ZERO, now).unwrap();
         let (send, receive) = mpsc::channel();
         NOW.store(25, Ordering::SeqCst);
         thread::scope(|scope| {

@@ -159,6 +159,13 @@ fn times_without_end() {
     // A clock that goes back ends nothing.
     NOW.set(0);
     assert_eq!(seen.insert(&1), Ok(false));
+    assert_eq!(seen.elapsed(), Some(Duration::ZERO));
+    let mut seen = seen;
+    for elapsed in [Duration::MAX, Duration::from_nanos(u64::MAX - 1)] {
+        NOW.set(3);
+        seen.set_every_by(Duration::from_nanos(1), elapsed, now).unwrap();
+        assert_eq!((seen.insert(&1), seen.insert(&1)), (Ok(true), Ok(false)));
+    }
     let error = builder(wide(), 2).every(Duration::ZERO).build().unwrap_err();
     assert_eq!(error, Error::NoTime);
 }
@@ -176,11 +183,50 @@ fn copies_and_the_clock() {
     NOW.set(PERIOD);
     assert!([&copy, &restored].into_iter().all(|seen| seen.insert(&2) == Ok(true)));
     assert_eq!([&seen, &copy, &restored].map(Seen::generation), [0, 1, 0]);
-    assert_eq!(restored.set_every(Duration::ZERO), Err(Error::NoTime));
-    restored.set_every(Duration::from_nanos(1)).unwrap();
+    assert_eq!(restored.set_every(Duration::ZERO, Duration::ZERO), Err(Error::NoTime));
+    restored.set_every(Duration::from_nanos(1), Duration::ZERO).unwrap();
     thread::sleep(Duration::from_millis(1));
     assert_eq!(restored.insert(&1), Ok(true), "by the clock of the machine");
     assert!(restored.generation() > 4);
+}
+
+/// A filter that is saved and restored again and again, with the time that its generation had lasted and the time that
+/// nobody had it, goes on as one that was never saved: whatever the clock of the new process says.
+#[test]
+fn restarts_do_not_count() {
+    let mut random = random(5);
+    for generations in [2, 3, 10] {
+        let (mut began, mut time) = (0, 0);
+        NOW.set(0);
+        let mut seen = timed(generations);
+        let mut last = BTreeMap::new();
+        for _ in 0..2000 {
+            time += random.random_range(0..PERIOD / 3);
+            NOW.set(time - began);
+            let item = random.random_range(0..100_u64);
+            let is_known = last
+                .get(&item)
+                .is_some_and(|&last: &u64| last + u64::from(generations) > time / PERIOD);
+            assert_eq!(seen.insert(&item), Ok(!is_known), "at {time}: {seen:?}");
+            last.insert(item, time / PERIOD);
+            assert_eq!(seen.elapsed(), Some(Duration::from_nanos(time % PERIOD)));
+            if random.random_ratio(1, 3) {
+                let (snapshot, elapsed) = (seen.snapshot().unwrap(), seen.elapsed().unwrap());
+                let most = if random.random_ratio(1, 9) { 5 * PERIOD } else { 9 };
+                let away = random.random_range(0..most);
+                time += away;
+                // A clock that has just begun, or that is ahead of all that was before.
+                began = if random.random() { time } else { 0 };
+                NOW.set(time - began);
+                seen = Seen::from_snapshot(&snapshot, HASHER).unwrap();
+                assert_eq!(seen.elapsed(), None);
+                let elapsed = elapsed + Duration::from_nanos(away);
+                seen.set_every_by(Duration::from_nanos(PERIOD), elapsed, now).unwrap();
+                assert_eq!(seen.elapsed(), Some(elapsed));
+            }
+        }
+        assert!(seen.generation() > 100);
+    }
 }
 
 /// An advance by hand ends a generation early; the next one ends when it would have.
