@@ -91,11 +91,12 @@ impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
 }
 
 impl<L: Storage, S, T> Builder<L, S, T> {
-    /// The number of items that the filter must hold, copies included. The default is 0, the smallest table.
+    /// The number of items that the filter must hold, copies included. One of fixed size needs it, or
+    /// [`memory_bytes`](Self::memory_bytes) in its place.
     ///
-    /// In a filter that [grows](Self::growable), the number that it must hold before it grows. It is optional
-    /// there: the default is a table of 128 buckets, or of as many as the
-    /// [`max_capacity`](Self::max_capacity) needs if these are fewer.
+    /// In a filter that [grows](Self::growable), the number that it must hold before it grows. Without it, or with 0, the
+    /// table begins with 128 buckets, or with as many as the [`max_capacity`](Self::max_capacity) needs if these are
+    /// fewer.
     ///
     /// # Examples
     ///
@@ -105,11 +106,14 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn capacity(mut self, items: usize) -> Self {
-        self.request.capacity = items as u64;
+        self.request.capacity = Some(items as u64);
         self
     }
 
-    /// The most memory that the filter may take, in bytes, as [`Figures::memory_bytes`] counts it.
+    /// The most memory that the table of the filter may take, in bytes, as [`Figures::memory_bytes`] counts it. Not in it
+    /// are the [stash](crate#what-finds-no-room), which may take more than the table where many items have more copies,
+    /// or keys more values, than two buckets have slots; and a snapshot, which takes twice what the table does while
+    /// it is made.
     ///
     /// In place of a [capacity](Self::capacity): the filter is built for as many items as there is room for. One that
     /// grows gets the [maximum](Self::max_capacity) that there is room for, unless it has one. Where the number of
@@ -199,7 +203,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,
         };
-        let capacity = sizing::in_address_space(request.capacity);
+        let capacity = sizing::in_address_space(request.items());
         let Sizing { max_capacity, .. } = sizing;
         Ok(Inner { storage: PhantomData, state, hasher, capacity, max_capacity })
     }
@@ -358,11 +362,14 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
 impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut printed = f.debug_struct("Builder");
-        if let Some(value_bits) = self.request.value_bits {
+        let Expiry { generations, period, .. } = self.expiry;
+        if generations > 0 {
+            printed.field("generations", &generations).field("period", &period);
+        } else if let Some(value_bits) = self.request.value_bits {
             printed.field("value_bits", &value_bits);
         }
         printed
-            .field("layout", &L::Layout::NAME)
+            .field("layout", &self.request.only.map_or(L::Layout::NAME, LayoutId::name))
             .field("capacity", &self.request.capacity)
             .field("max_capacity", &self.request.max_capacity)
             .field("memory_bytes", &self.request.memory_bytes)

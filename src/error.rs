@@ -48,7 +48,7 @@ pub enum Error {
     ///
     /// Free memory and try again, or remove items. Inserts that find room go on.
     /// [`reserve`](crate::CuckooFilter::reserve) takes the memory for growth ahead of time.
-    NoMemoryToGrow,
+    NoMemoryToStore,
     /// The value has more bits than the maplet stores.
     ///
     /// Build the maplet with more [value bits](crate::Builder::value_bits).
@@ -64,7 +64,7 @@ pub enum Error {
         /// [`insert_unique`](crate::CuckooFilter::insert_unique) it is the number of the items before the index that
         /// were new, and of [`replace`](crate::CuckooMaplet::replace) of those that were there.
         stored: usize,
-        /// Why the item was not stored: [`Full`](Self::Full), [`NoMemoryToGrow`](Self::NoMemoryToGrow) or
+        /// Why the item was not stored: [`Full`](Self::Full), [`NoMemoryToStore`](Self::NoMemoryToStore) or
         /// [`ValueTooLarge`](Self::ValueTooLarge).
         cause: &'static Error,
     },
@@ -96,6 +96,9 @@ pub enum Error {
         /// The requested number of items.
         capacity: usize,
     },
+    /// A filter of fixed size needs to know for how many items it is: call [`capacity`](crate::Builder::capacity) or
+    /// [`memory_bytes`](crate::Builder::memory_bytes), or let it [grow](crate::Builder::growable).
+    NoCapacity,
     /// The false-positive rate is not between 0 and 1, both excluded.
     InvalidRate,
     /// The maximum capacity of a growable filter is less than its initial capacity.
@@ -316,7 +319,7 @@ impl fmt::Display for Error {
             Self::Full => f.write_str(
                 "the filter is full: remove items, or build one with a larger capacity",
             ),
-            Self::NoMemoryToGrow => f.write_str(
+            Self::NoMemoryToStore => f.write_str(
                 "the allocator could not provide the memory for what was to be stored: \
                  free memory and try again, or remove items",
             ),
@@ -343,6 +346,9 @@ impl fmt::Display for Error {
             Self::CapacityOverflow { capacity } => write!(
                 f,
                 "a filter for {capacity} items is too large: no table has more than 2^44 slots"
+            ),
+            Self::NoCapacity => f.write_str(
+                "a filter of fixed size needs a number of items: call `capacity`, `memory_bytes` or `growable`",
             ),
             Self::InvalidRate => {
                 f.write_str("a false-positive rate lies between 0 and 1, both excluded")
@@ -483,7 +489,7 @@ impl error::Error for Error {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     Full,
-    NoMemoryToGrow,
+    NoMemoryToStore,
     ValueTooLarge,
 }
 
@@ -492,7 +498,7 @@ impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Full => Self::Full,
-            Refusal::NoMemoryToGrow => Self::NoMemoryToGrow,
+            Refusal::NoMemoryToStore => Self::NoMemoryToStore,
             Refusal::ValueTooLarge => Self::ValueTooLarge,
         }
     }
@@ -516,7 +522,7 @@ impl Stopped {
 impl From<Stopped> for Error {
     fn from(Stopped { index, stored, cause }: Stopped) -> Self {
         // An `Error` may own memory, so these are no constants that the compiler would keep for ever by itself.
-        static CAUSES: [Error; 3] = [Error::Full, Error::NoMemoryToGrow, Error::ValueTooLarge];
+        static CAUSES: [Error; 3] = [Error::Full, Error::NoMemoryToStore, Error::ValueTooLarge];
         Self::Stopped { index, stored, cause: &CAUSES[cause as usize] }
     }
 }

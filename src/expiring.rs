@@ -224,7 +224,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] and [`Error::NoMemoryToGrow`]; then nothing has changed, but that a generation that was due has
+    /// [`Error::Full`] and [`Error::NoMemoryToStore`]; then nothing has changed, but that a generation that was due has
     /// ended. A filter that [forgets the oldest items](crate::Builder::forget_oldest_when_full) is never full.
     ///
     /// # Examples

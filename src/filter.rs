@@ -125,7 +125,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] and [`Error::NoMemoryToGrow`]; then nothing has changed.
+    /// [`Error::Full`] and [`Error::NoMemoryToStore`]; then nothing has changed.
     ///
     /// # Examples
     ///
@@ -967,7 +967,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Errors
     ///
     /// [`Error::OtherLayout`], [`Error::OtherSize`] and [`Error::OtherHasher`], where the filters do not fit together;
-    /// [`Error::Full`], [`Error::NoMemoryToGrow`], and [`Error::OutOfMemory`] for the snapshot. Then the filter holds
+    /// [`Error::Full`], [`Error::NoMemoryToStore`], and [`Error::OutOfMemory`] for the snapshot. Then the filter holds
     /// what it held before.
     ///
     /// # Examples

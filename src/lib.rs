@@ -244,7 +244,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `serde` | a [`Snapshot`] is `Serialize` and `Deserialize`: see [snapshots](#snapshots) |
+//! | `serde` | a [`Snapshot`], views, and filters and maplets with `StableHashBuilder::default()` are `Serialize` and `Deserialize`: as the bytes of a [snapshot](#snapshots) |
 //! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter). Otherwise nothing |
 //!
 //! None is on by default.

@@ -198,7 +198,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], [`Error::NoMemoryToGrow`], and [`Error::ValueTooLarge`] for a value of more bits than
+    /// [`Error::Full`], [`Error::NoMemoryToStore`], and [`Error::ValueTooLarge`] for a value of more bits than
     /// [`value_bits`](Self::value_bits); then nothing has changed.
     ///
     /// # Examples
@@ -283,7 +283,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// # Errors
     ///
     /// [`Error::ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits). If the pair is in the
-    /// stash: [`Error::NoMemoryToGrow`] if there is no memory for the new one, and [`Error::Full`] if the new
+    /// stash: [`Error::NoMemoryToStore`] if there is no memory for the new one, and [`Error::Full`] if the new
     /// one has as many copies there as can be counted. Then nothing has changed. (For an `old` of more bits it returns
     /// `Ok(false)`, since no key has such a value.)
     ///
@@ -624,10 +624,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length, and [`Error::Stopped`] with
-    /// [`Error::ValueTooLarge`] if one of the new values has more bits than [`value_bits`](Self::value_bits); then
-    /// nothing is replaced. [`Error::Stopped`] also where [`replace`](Self::replace) fails for another reason; then the
-    /// pairs before the index are replaced.
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is done. [`Error::Stopped`] where
+    /// [`replace`](Self::replace) fails; then the pairs before the index are replaced.
     ///
     /// # Panics
     ///
@@ -653,13 +651,13 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         replaced: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(pairs.len(), replaced.len())?;
-        if let Some(index) = pairs.iter().position(|&(_, _, new)| !self.fits(new)) {
-            return Err(Stopped { index, stored: 0, cause: Refusal::ValueTooLarge }.into());
-        }
         Ok(by_format!(self.inner, table => {
             let key = move |(key, old, _): &(Q, u32, u32)| table.key_of(self.pair(key, *old));
             table.change_each(pairs, key, move |at, key| {
                 let (_, old, new) = pairs[at];
+                if !self.fits(new) {
+                    return Err(Refusal::ValueTooLarge);
+                }
                 replaced[at] = self.fits(old) && table.replace(key, new)?;
                 Ok(replaced[at])
             })
@@ -810,7 +808,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         /// ```
         /// use coucal::CuckooMaplet;
         ///
-        /// let maplet = CuckooMaplet::builder().value_bits(6).build()?;
+        /// let maplet = CuckooMaplet::with_capacity(100, 6);
         /// maplet.insert("egg", 7)?;
         /// assert_eq!(maplet.load_factor(), 1.0 / maplet.slots() as f64);
         /// # Ok::<(), coucal::Error>(())

@@ -54,7 +54,7 @@ use crate::table::{Buckets, Fixed, Growing};
 ///     for_a_rate: by_rate.clone().any_layout().build()?,
 ///     for_a_rate_with_hasher: by_rate.clone().any_layout().hasher(RandomState::new()).build()?,
 ///     for_a_rate_and_growing: by_rate.growable().any_layout().build()?,
-///     any_of_them: CuckooFilter::builder().layout::<SemiSorted17x4>().build()?,
+///     any_of_them: CuckooFilter::builder().layout::<SemiSorted17x4>().capacity(9).build()?,
 /// };
 /// # filters.growing.insert("egg")?;
 /// # Ok::<(), coucal::Error>(())

@@ -26,7 +26,7 @@ use crate::table::{Buckets, State};
 pub struct Figures {
     /// The [layout](crate::Layout).
     pub layout_name: &'static str,
-    /// The number of items that the filter holds; if it grows, before it grows.
+    /// The number of items that was asked for: that the filter holds; if it grows, before it grows. 0 if none was.
     pub capacity: usize,
     /// The number of items that it holds at its maximum size. The capacity, if it does not grow.
     pub max_capacity: usize,
@@ -78,24 +78,24 @@ fn sizing_within_budget(
     let of = |request| Ok::<_, Error>((request, Sizing::new(request)?));
     let needs = |(_, sizing): (_, Sizing)| memory(sizing, sizing.buckets);
     let items_are_given =
-        if request.grows { request.max_capacity.is_some() } else { request.capacity > 0 };
+        if request.grows { request.max_capacity.is_some() } else { request.items() > 0 };
     let with = |items| {
         if items_are_given {
             request
         } else if request.grows {
             Request { max_capacity: Some(items), ..request }
         } else {
-            Request { capacity: items, ..request }
+            Request { capacity: Some(items), ..request }
         }
     };
-    let fewest = of(with(request.capacity))?;
+    let fewest = of(with(request.items()))?;
     if needs(fewest) > bytes {
         let [bytes, needed] = [bytes, needs(fewest)].map(sizing::in_address_space);
         return Err(Error::BudgetTooSmall { bytes, needed });
     }
     // Between a number of items for which there is room, and one for which there is none.
     let (mut found, mut room, mut none) =
-        (fewest, request.capacity, bytes.saturating_mul(8).max(request.capacity + 2));
+        (fewest, request.items(), bytes.saturating_mul(8).max(request.items() + 2));
     while !items_are_given && none - room > 1 {
         let items = room + (none - room) / 2;
         match of(with(items)) {
@@ -112,7 +112,7 @@ fn figures_with(
     memory: Memory,
 ) -> Result<Figures, Error> {
     let [capacity, max_capacity] =
-        [request.capacity, sizing.max_capacity].map(sizing::in_address_space);
+        [request.items(), sizing.max_capacity].map(sizing::in_address_space);
     if items > max_capacity {
         return Err(Error::AboveMaxCapacity { wanted: items, max_capacity });
     }

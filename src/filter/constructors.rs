@@ -23,7 +23,7 @@ impl<L: Storage, S> Builder<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`],
+    /// [`Error::NoCapacity`], [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`],
     /// [`Error::MaxCapacityTooLow`], [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`], [`Error::NoSuchLayout`]
     /// for one that is named and cannot grow, and [`Error::OutOfMemory`].
     ///
@@ -32,7 +32,8 @@ impl<L: Storage, S> Builder<L, S> {
     /// ```
     /// use coucal::{Error, CuckooFilter};
     ///
-    /// assert!(CuckooFilter::builder().build().is_ok());
+    /// assert!(CuckooFilter::builder().capacity(1000).build().is_ok());
+    /// assert_eq!(CuckooFilter::builder().build().unwrap_err(), Error::NoCapacity);
     /// let error = CuckooFilter::builder().false_positive_rate(1.5).build().unwrap_err();
     /// assert_eq!(error, Error::InvalidRate);
     /// ```
@@ -220,7 +221,7 @@ impl GrowableCuckooFilter {
     ///
     /// Never. It aborts, as `Vec` does, if the allocator cannot provide these first bytes:
     /// `CuckooFilter::builder().growable().build()` returns an error instead. Where the allocator fails later,
-    /// [`insert`](Self::insert) returns [`Error::NoMemoryToGrow`].
+    /// [`insert`](Self::insert) returns [`Error::NoMemoryToStore`].
     ///
     /// # Examples
     ///

@@ -3,8 +3,7 @@
 //! **Invariant:** an item is its hash: whatever has the same hash is the same item.
 
 use core::hash::{BuildHasher, Hash};
-
-use bytemuck::TransparentWrapper;
+use core::ptr;
 
 /// An item of a filter, or a key of a maplet, with the hasher `S`: every type that implements [`Hash`], and
 /// [`Prehashed`].
@@ -77,13 +76,6 @@ impl<T: Hash + ?Sized, S: BuildHasher> Item<S> for T {
 #[repr(transparent)]
 pub struct Prehashed(pub u64);
 
-#[allow(
-    unsafe_code,
-    reason = "the standard library has no safe way from a slice to one of a wrapper"
-)]
-// SAFETY: `repr(transparent)`, and every number is valid.
-unsafe impl TransparentWrapper<u64> for Prehashed {}
-
 impl Prehashed {
     /// A slice of hashes as one of items, for batches: it is the same memory.
     ///
@@ -98,14 +90,27 @@ impl Prehashed {
     /// assert_eq!(filter.len(), 100);
     /// # Ok::<(), coucal::Error>(())
     /// ```
+    #[allow(
+        unsafe_code,
+        reason = "the standard library has no safe way from a slice to one of a wrapper"
+    )]
     #[inline]
     #[must_use]
     pub fn slice(hashes: &[u64]) -> &[Self] {
-        Self::wrap_slice(hashes)
+        // SAFETY: `repr(transparent)`, and every number is valid.
+        unsafe { &*(ptr::from_ref(hashes) as *const [Self]) }
     }
 }
 
 impl<S> Item<S> for Prehashed {
+    #[inline]
+    fn hash_with(&self, _: &S) -> u64 {
+        self.0
+    }
+}
+
+/// For iterators of references.
+impl<S> Item<S> for &Prehashed {
     #[inline]
     fn hash_with(&self, _: &S) -> u64 {
         self.0

@@ -36,7 +36,7 @@ pub(crate) const LOAD_MARGIN: f64 = 0.01;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     /// The number of items that the filter holds; for a growing filter, before it grows.
-    pub(crate) capacity: u64,
+    pub(crate) capacity: Option<u64>,
     /// Whether it grows.
     pub(crate) grows: bool,
     /// The number of items that a growing filter holds at its maximum size; without it, as many as its
@@ -77,7 +77,7 @@ impl Sizing {
         if request.grows {
             return Self::of_growing(layout, request);
         }
-        let Request { capacity, .. } = request;
+        let capacity = request.items();
         let value_bits = request.value_bits_of(layout)?;
         let properties = layout.properties();
         let buckets = buckets_for(properties, capacity, properties.load)?;
@@ -86,7 +86,7 @@ impl Sizing {
     }
 
     fn of_growing(layout: LayoutId, request: Request) -> Result<Self, Error> {
-        let Request { capacity, max_capacity, .. } = request;
+        let (capacity, max_capacity) = (request.items(), request.max_capacity);
         if let Some(max_capacity) = max_capacity
             && max_capacity < capacity
         {
@@ -133,10 +133,12 @@ impl Sizing {
         {
             return Err(Error::InvalidRate);
         }
-        match request.only {
+        let sizing = match request.only {
             Some(layout) => Self::within(layout, request),
             None => Self::smallest(request),
-        }
+        }?;
+        let is_sized = request.grows || request.capacity.is_some();
+        is_sized.then_some(sizing).ok_or(Error::NoCapacity)
     }
 
     /// The sizing of a layout, or an error if its rate is too high.
@@ -181,10 +183,10 @@ impl Sizing {
             Some(items) => items,
             // What the smallest table holds it may be given.
             None if !request.grows => {
-                request.capacity.max(if self.buckets == 2 { 2 * slots } else { 0 })
+                request.items().max(if self.buckets == 2 { 2 * slots } else { 0 })
             }
             None if request.rate.is_some() => {
-                self.max_capacity.min(ENDLESS_ITEMS.max(request.capacity))
+                self.max_capacity.min(ENDLESS_ITEMS.max(request.items()))
             }
             None => (((self.initial << 10) * slots) as f64 * share(self.target_load)) as u64,
         })
@@ -241,6 +243,11 @@ impl Sizing {
 }
 
 impl Request {
+    /// The capacity, 0 without one.
+    pub(crate) fn items(self) -> u64 {
+        self.capacity.unwrap_or(0)
+    }
+
     /// Whether a table of this layout can grow from `initial` to `most` buckets, and holds the items of the request
     /// then. It may have grown from another initial size than would be chosen now.
     pub(crate) fn may_grow(self, layout: LayoutId, initial: u64, most: u64) -> bool {
@@ -250,11 +257,12 @@ impl Request {
         let slots = layout.properties().slots as u64;
         let holds =
             |buckets: u64, items: u64| items as f64 <= (buckets * slots) as f64 * share(load);
-        let max_capacity = self.max_capacity.unwrap_or(self.capacity);
+        let capacity = self.items();
+        let max_capacity = self.max_capacity.unwrap_or(capacity);
         (2..=most).contains(&initial)
             && most <= MAX_SLOTS / slots
-            && self.capacity <= max_capacity
-            && holds(initial, self.capacity)
+            && capacity <= max_capacity
+            && holds(initial, capacity)
             && holds(most, max_capacity)
     }
 
@@ -264,7 +272,7 @@ impl Request {
             return Ok(0);
         };
         // Where growth would end at a size that nobody chose, values leave it enough bits.
-        let is_endless = self.grows && self.capacity == 0 && self.max_capacity.is_none();
+        let is_endless = self.grows && self.items() == 0 && self.max_capacity.is_none();
         let most = |layout: &Properties| {
             if is_endless {
                 layout.bits.saturating_sub(ENDLESS_BITS)
@@ -447,7 +455,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn fixed(capacity: u64, rate: Option<f64>) -> Request {
-        Request { capacity, rate, ..Request::default() }
+        Request { capacity: Some(capacity), rate, ..Request::default() }
     }
 
     /// The rate of a layout that counts for a request.
@@ -605,7 +613,7 @@ mod tests {
         let default = thousandths(properties.target_load());
         assert_eq!(target_load, request.target_load.unwrap_or(default));
         let room = |buckets: u64| (buckets * properties.slots as u64) as f64 * load;
-        assert!(room(initial) >= request.capacity as f64 && room(buckets) >= max_capacity as f64);
+        assert!(room(initial) >= request.items() as f64 && room(buckets) >= max_capacity as f64);
         // With two buckets less it would be too small.
         let needed = |items| buckets_for(properties, items, load).unwrap();
         // With what splits double on the way.
@@ -614,8 +622,8 @@ mod tests {
         let least = needed((max_capacity as f64 * (1.0 + share)) as u64);
         assert!(share <= 1.0 / MAX_DOUBLED as f64 && least <= buckets);
         assert!(buckets <= needed(max_capacity * 5 / 4 + 8).max(initial));
-        let first = needed(request.capacity).max(MIN_FIRST);
-        let first = if request.capacity == 0 {
+        let first = needed(request.items()).max(MIN_FIRST);
+        let first = if request.items() == 0 {
             first.max(DEFAULT_FIRST.min(needed(max_capacity)))
         } else {
             first

@@ -152,7 +152,7 @@ impl Header {
         let [initial, buckets, max_buckets, occupied, doubled, capacity, max_capacity] = sizes;
         let (value_bits, target_load) = (lengths as u32, (lengths >> u32::BITS) as u32);
         let request = Request {
-            capacity,
+            capacity: Some(capacity),
             grows,
             max_capacity: grows.then_some(max_capacity),
             target_load: grows.then_some(target_load),

@@ -23,23 +23,28 @@ impl<'de> Deserialize<'de> for Snapshot {
     }
 }
 
-/// What is restored from snapshots is its snapshot; it comes back where the hasher has a default that hashes alike, as
-/// [`StableHashBuilder`](crate::StableHashBuilder) has if its seed is the default.
+/// What is restored from snapshots is its snapshot, and has the one hasher that comes back from nothing.
 macro_rules! by_snapshot {
     ($type:ident) => {
         const _: () = {
+            use crate::hasher::StableHashBuilder;
             use serde_core::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-            impl<L: Storage, H: BuildHasher> Serialize for $type<L, H> {
+            impl<L: Storage> Serialize for $type<L, StableHashBuilder> {
+                /// Its [`Snapshot`]. It fails if the seed of the hasher is not the default one: nobody could read it.
                 fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    if *self.hasher() != StableHashBuilder::default() {
+                        return Err(ser::Error::custom(Error::OtherHasher));
+                    }
                     self.snapshot().map_err(ser::Error::custom)?.serialize(serializer)
                 }
             }
 
-            impl<'de, L: Storage, H: BuildHasher + Default> Deserialize<'de> for $type<L, H> {
+            impl<'de, L: Storage> Deserialize<'de> for $type<L, StableHashBuilder> {
                 fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                     let snapshot = Snapshot::deserialize(deserializer)?;
-                    Self::from_snapshot(&snapshot, H::default()).map_err(de::Error::custom)
+                    Self::from_snapshot(&snapshot, StableHashBuilder::default())
+                        .map_err(de::Error::custom)
                 }
             }
         };

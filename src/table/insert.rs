@@ -192,7 +192,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 Attempt::NoRoom => match self.make_room(searched) {
                     Ok(true) => {}
                     Ok(false) => return Err(Refusal::Full),
-                    Err(_) => return Err(Refusal::NoMemoryToGrow),
+                    Err(_) => return Err(Refusal::NoMemoryToStore),
                 },
                 Attempt::Refused(refusal) => return Err(refusal),
                 Attempt::Stale => unreachable!("nobody overtakes the last resort"),

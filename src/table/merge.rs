@@ -24,7 +24,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         let own = (entries as u64).saturating_sub(image.grown.doubled);
         let items = self.entries() + own as usize;
-        self.grow_for(items).map_err(|_| Refusal::NoMemoryToGrow)?;
+        self.grow_for(items).map_err(|_| Refusal::NoMemoryToStore)?;
         // How much slots can know of a position: as long as the merge takes, no less.
         let least = self.buckets.growing().map_or(0, Growing::known_bits);
         // What is doubled is counted at the end: until then no snapshot is taken, and no value is removed.
@@ -51,7 +51,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if let Some(growing) = self.buckets.growing() {
             let mut doubled_of = growing.splitting().lock();
             let reserved = growing.reserve_doubled(&mut doubled_of, 1);
-            reserved.map_err(|_| Refusal::NoMemoryToGrow)?;
+            reserved.map_err(|_| Refusal::NoMemoryToStore)?;
             growing.add_doubled(&mut doubled_of, value, 0);
         }
         Ok(())

@@ -259,7 +259,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         let shards = self.state.changing.stash.try_shards(self.key_bits());
         let reserved = shards.and_then(|_| self.lock_cells(key).reserve(1));
-        reserved.map_err(|_| Attempt::Refused(Refusal::NoMemoryToGrow))
+        reserved.map_err(|_| Attempt::Refused(Refusal::NoMemoryToStore))
     }
 
     /// Some copies of an entry into the stash, under the stripes of both of its buckets. If it fails, nothing has
@@ -272,7 +272,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ) -> Result<(), Refusal> {
         let new = Stashed { place: key.even(), copies };
         match writer.copies_of(new.place) {
-            0 => writer.reserve(1).map_err(|_| Refusal::NoMemoryToGrow)?,
+            0 => writer.reserve(1).map_err(|_| Refusal::NoMemoryToStore)?,
             held if held + copies > MAX_COPIES => return Err(Refusal::Full),
             _ => {}
         }

@@ -110,8 +110,13 @@ impl Asked {
     }
 
     /// Whether this is an error that somebody asked for.
+    fn is_sized(self) -> bool {
+        self.grows || self.capacity.is_some() || self.memory.is_some()
+    }
+
     fn is_asked_for(self, error: &Error) -> bool {
         match *error {
+            Error::NoCapacity => !self.is_sized(),
             Error::InvalidRate => self.rate.is_some_and(|rate| !(rate > 0.0 && rate < 1.0)),
             Error::RateOutOfReach { one_in, .. } => {
                 self.rate.is_some_and(|rate| rate < 1.0 / one_in as f64)
@@ -310,6 +315,7 @@ proptest! {
         prop_assert_eq!(figures.clone().map(|figures| figures.max_capacity), again.figures(0).map(|figures| figures.max_capacity));
         match built.build() {
             Ok(subject) => {
+                prop_assert!(asked.is_sized());
                 let most = figures.unwrap().max_capacity;
                 asked.check(&*subject, again.figures(most).unwrap());
                 let same = again.build().unwrap();

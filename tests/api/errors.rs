@@ -65,7 +65,7 @@ fn all() -> Vec<(Error, &'static str)> {
     vec![
         (Error::Full, "the filter is full: remove items, or build one with a larger capacity"),
         (
-            Error::NoMemoryToGrow,
+            Error::NoMemoryToStore,
             "the allocator could not provide the memory for what was to be stored: free memory and try \
              again, or remove items",
         ),

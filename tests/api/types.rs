@@ -226,7 +226,7 @@ fn any_storage_will_do() {
         maplet.insert(key, 3).expect("room");
         maplet.get(key).collect()
     }
-    let builder = || CuckooMaplet::builder().hasher(HASHER).value_bits(6);
+    let builder = || CuckooMaplet::builder().hasher(HASHER).value_bits(6).capacity(10);
     assert_eq!(where_is(&builder().build().unwrap(), "egg"), [3]);
     assert_eq!(where_is(&builder().any_layout().build().unwrap(), "egg"), [3]);
     let growing = || builder().max_capacity(1000);

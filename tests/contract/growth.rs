@@ -645,7 +645,7 @@ fn what_is_printed() {
     let builder: coucal::Builder<Growable<AnyLayout>> = builder.any_layout().target_load(0.75);
     let printed = format!("{builder:?}");
     for part in
-        ["AnyLayout", "capacity: 100", "max_capacity: Some(1000)", "target_load: Some(0.75)"]
+        ["AnyLayout", "capacity: Some(100)", "max_capacity: Some(1000)", "target_load: Some(0.75)"]
     {
         assert!(printed.contains(part), "{printed}");
     }

@@ -145,14 +145,19 @@ fn batches_look_at_the_clock() {
 #[test]
 fn times_without_end() {
     NOW.set(0);
-    let seen = builder(wide(), 2).clock(now).every(Duration::MAX).build().unwrap();
+    let seen = builder(wide(), 2).capacity(100).clock(now).every(Duration::MAX).build().unwrap();
     seen.insert(&1).unwrap();
     NOW.set(u64::MAX - 1);
     assert_eq!((seen.insert(&1), seen.generation()), (Ok(false), 0));
-    let seen = builder(wide(), 2).clock(|| Duration::MAX).every(Duration::from_nanos(1)).build();
+    let seen = builder(wide(), 2)
+        .capacity(100)
+        .clock(|| Duration::MAX)
+        .every(Duration::from_nanos(1))
+        .build();
     assert_eq!(seen.unwrap().insert(&1), Ok(true));
     NOW.set(0);
-    let seen = builder(wide(), 2).clock(now).every(Duration::from_nanos(1)).build().unwrap();
+    let seen =
+        builder(wide(), 2).capacity(100).clock(now).every(Duration::from_nanos(1)).build().unwrap();
     seen.insert(&1).unwrap();
     NOW.set(u64::MAX);
     assert_eq!(seen.insert(&1), Ok(true));
@@ -166,7 +171,7 @@ fn times_without_end() {
         seen.set_every_by(Duration::from_nanos(1), elapsed, now).unwrap();
         assert_eq!((seen.insert(&1), seen.insert(&1)), (Ok(true), Ok(false)));
     }
-    let error = builder(wide(), 2).every(Duration::ZERO).build().unwrap_err();
+    let error = builder(wide(), 2).capacity(100).every(Duration::ZERO).build().unwrap_err();
     assert_eq!(error, Error::NoTime);
 }
 

@@ -158,9 +158,9 @@ fn where_memory_ends_nothing_is_lost(layout: Layout) {
     assert_eq!(unsaid(), before, "nothing is kept");
     let refused = hashes(67).nth(inserted).expect("no end of items");
     with_little_memory(LITTLE, || {
-        assert_eq!(filter.insert(&Prehashed(refused)), Err(Error::NoMemoryToGrow));
+        assert_eq!(filter.insert(&Prehashed(refused)), Err(Error::NoMemoryToStore));
         let failed = filter.insert_many(Prehashed::slice(&[refused])).expect_err("no memory");
-        assert_eq!(stopped(failed), (0, 0, Error::NoMemoryToGrow));
+        assert_eq!(stopped(failed), (0, 0, Error::NoMemoryToStore));
         let error = filter.reserve(most - filter.len()).expect_err("no memory");
         assert!(matches!(error, Error::OutOfMemory { bytes } if bytes > LITTLE), "{error}");
         assert_eq!(filter.slots(), slots);

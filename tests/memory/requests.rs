@@ -250,7 +250,7 @@ fn of_merging() {
             match memory.with(|| subject.merge(&*other)) {
                 // Without room that growth would make.
                 Ok(()) => assert!(!memory.has_failed() || setup.kind.grows),
-                Err(Error::OutOfMemory { .. } | Error::NoMemoryToGrow) => {
+                Err(Error::OutOfMemory { .. } | Error::NoMemoryToStore) => {
                     assert!(memory.has_failed());
                     assert_holds(&*subject, own, besides);
                     subject.merge(&*other).expect("memory again");
@@ -282,7 +282,7 @@ fn of_merging_copies() {
             let one = layout.growing(5000, 10_000);
             match memory.with(|| one.merge(&other)) {
                 Ok(()) => assert_eq!((one.len(), one.stashed().1), (11, 2)),
-                Err(Error::OutOfMemory { .. } | Error::NoMemoryToGrow) => {
+                Err(Error::OutOfMemory { .. } | Error::NoMemoryToStore) => {
                     assert!(memory.has_failed());
                     assert!(one.is_empty());
                 }
@@ -339,7 +339,7 @@ fn of_inserting() {
                     if inserted.is_ok() {
                         break;
                     }
-                    assert!(memory.has_failed() && inserted == Err(Error::NoMemoryToGrow));
+                    assert!(memory.has_failed() && inserted == Err(Error::NoMemoryToStore));
                     assert_holds(&*subject, &all[..at], besides);
                 }
                 assert_eq!(bytes_besides(&*subject), besides, "leaked");
@@ -368,7 +368,7 @@ fn of_inserting_batches() {
                 };
                 if let Some(error) = failed {
                     let stored = error.stored();
-                    assert_eq!(stopped(error), (stored, stored, Error::NoMemoryToGrow));
+                    assert_eq!(stopped(error), (stored, stored, Error::NoMemoryToStore));
                     assert!(memory.has_failed());
                     assert_holds(&*subject, &all[..setup.items + stored], besides);
                     subject.insert_many(&new[stored..]).expect("memory again");
@@ -401,7 +401,7 @@ fn of_replacing() {
             match memory.with(|| maplet.replace(&Prehashed(42), last, 200)) {
                 Ok(replaced) => assert!(replaced && !memory.has_failed()),
                 Err(error) => {
-                    assert!(memory.has_failed() && error == Error::NoMemoryToGrow);
+                    assert!(memory.has_failed() && error == Error::NoMemoryToStore);
                     assert_eq!(maplet.values(42), before);
                     assert_eq!(maplet.replace(&Prehashed(42), last, 200), Ok(true), "memory again");
                 }
@@ -415,7 +415,7 @@ fn of_replacing() {
                 Ok(count) => assert!(count == 2 && !memory.has_failed()),
                 Err(error) => {
                     assert!(memory.has_failed());
-                    assert_eq!(stopped(error), (1, 1, Error::NoMemoryToGrow));
+                    assert_eq!(stopped(error), (1, 1, Error::NoMemoryToStore));
                     assert_eq!(maplet.values(42), before);
                 }
             }

@@ -111,7 +111,7 @@ fn is_for_any_format() {
     both_ways::<Snapshot>();
 }
 
-/// A filter and a maplet by themselves, where the hasher has a default; and a view of bytes that a format lends.
+/// A filter and a maplet by themselves, with the default stable hasher; and a view of bytes that a format lends.
 #[test]
 fn filters_and_views() {
     type Default = StableHashBuilder;
@@ -134,7 +134,10 @@ fn filters_and_views() {
     let view: CuckooMapletView<&[u8]> = postcard::from_bytes(&written).unwrap();
     assert!(restored.get("egg").eq([7]) && view.get("egg").eq([7]));
 
-    // Another seed than the default.
-    let written = postcard::to_allocvec(&self::filter()).unwrap();
+    // With another seed than the default one they could not be read.
+    let other = CuckooFilter::with_capacity_and_hasher(1000, Default::new(7));
+    let error = serde_json::to_string(&other).unwrap_err().to_string();
+    assert_eq!(error, coucal::Error::OtherHasher.to_string());
+    let written = postcard::to_allocvec(&other.snapshot().unwrap()).unwrap();
     assert!(postcard::from_bytes::<CuckooFilter<Fp16x4, Default>>(&written).is_err());
 }
