@@ -661,8 +661,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         self.timer.as_ref().map(Timer::period)
     }
 
-    /// How long ago the present generation began, by the [clock](crate::Builder::every), if there is one. So a restored
-    /// filter can [go on](Self::set_every) in it.
+    /// How long ago the present generation began, by the [clock](crate::Builder::every), if there is one; zero while
+    /// another thread ends a generation. So a restored filter can [go on](Self::set_every) in it.
     ///
     /// # Examples
     ///
@@ -1125,9 +1125,9 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     where
         S: Clone,
     {
-        // Before the image: if a generation ends in between, the copy finds it due as well.
+        let inner = self.inner.try_clone()?;
         let timer = self.timer.as_ref().map(Timer::copy);
-        Ok(Self::new_with(self.inner.try_clone()?, timer, self.forgets_oldest))
+        Ok(Self::new_with(inner, timer, self.forgets_oldest))
     }
 }
 

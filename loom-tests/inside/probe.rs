@@ -50,7 +50,7 @@ pub trait Modelled: Sized + 'static {
     fn inner(shared: &Self::Shared) -> &InnerOf<Self>;
 }
 
-type FormatOf<M> = <<M as Modelled>::Storage as Storage>::Format;
+type FormatOf<M> = crate::storage::operations::FormatOf<<M as Modelled>::Storage>;
 type BucketsOf<M> = <<M as Modelled>::Storage as Storage>::Buckets<<M as Modelled>::Values>;
 type InnerOf<M> = Inner<<M as Modelled>::Storage, BucketsOf<M>, DefaultHashBuilder>;
 

@@ -1220,6 +1220,14 @@ impl<M: Storage + 'static, const TIMED: bool> Thread<Expiring<M, TIMED>> {
         self.shared.contains(&Prehashed(item.hash))
     }
 
+    /// Whether a copy of the filter remembers it, which is made now and ends the generations that are due.
+    #[must_use]
+    pub fn is_remembered_by_a_copy(&self, item: Item) -> bool {
+        let copy = self.shared.try_clone().expect("memory");
+        copy.advance_if_due();
+        copy.contains(&Prehashed(item.hash))
+    }
+
     /// Ends the generations that are due by the time of the model. Not recorded.
     pub fn advance_if_due(&self) {
         self.shared.advance_if_due();

@@ -9,6 +9,10 @@
 //! from the end of the advance, and not from when it was due. One that finds more of them due waits: what is removed
 //! then may have the stamp that it would store.
 //!
+//! A copy of the filter gets its table first, and then the time at which the present generation began: so that is of
+//! this generation or of a later one, and the copy forgets nothing too early. While a thread advances, the time may be
+//! that of the generation before: then the copy begins now.
+//!
 //! Why this is enough: what has the stamp of generation s was called for before generation s + 1 began, as the timer
 //! counts: either before s had lasted for a period, or beside the advance, which then began s + 1 at its end. From
 //! there on N - 1 further generations begin, one for each period, before s is removed.
@@ -49,7 +53,8 @@ impl RefUnwindSafe for Timer {}
 impl Timer {
     /// The present generation has lasted for `elapsed`. `None`: a period takes no time.
     pub(crate) fn new(period: Duration, elapsed: Duration, now: Now) -> Option<Self> {
-        let [period, ahead] = [period, elapsed].map(nanoseconds);
+        // Half of all times at the most: the other half is left for the clock to go on.
+        let (period, ahead) = (nanoseconds(period), nanoseconds(elapsed).min(u64::MAX / 2));
         (period > 0).then(|| Self::beginning_at(nanoseconds(now()), period, ahead, now))
     }
 
@@ -64,19 +69,27 @@ impl Timer {
         }
     }
 
-    /// Another one with the same time.
+    /// Another one with the same time, for a copy of the table that was made before.
     pub(crate) fn copy(&self) -> Self {
-        Self::beginning_at(self.began(), self.period, self.ahead, self.now)
+        let (began, _) = self.began_and_now();
+        Self::beginning_at(began, self.period, self.ahead, self.now)
     }
 
     pub(crate) fn period(&self) -> Duration {
         Duration::from_nanos(self.period)
     }
 
-    /// For how long the present generation has lasted.
+    /// For how long the present generation has lasted, or less while a thread advances.
     pub(crate) fn elapsed(&self) -> Duration {
-        let began = self.began();
-        Duration::from_nanos(self.now().saturating_sub(began))
+        let (began, now) = self.began_and_now();
+        Duration::from_nanos(now.saturating_sub(began))
+    }
+
+    /// When the generation began that is present, and the time; it is now while a thread advances.
+    fn began_and_now(&self) -> (u64, u64) {
+        let idle = self.advancing.try_lock();
+        let (began, now) = (self.began(), self.now());
+        (if idle.is_some() { began } else { now }, now)
     }
 
     /// Whether a generation is due.

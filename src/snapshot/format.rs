@@ -287,7 +287,7 @@ pub(crate) fn encode(
         let words = &piece[..missing.min(piece.len())];
         missing -= words.len();
         let start = bytes.len();
-        bytes.resize(start + size_of_val(words), 0);
+        bytes.resize(start + words.len() * size_of::<u64>(), 0);
         let (places, _) = bytes[start..].as_chunks_mut();
         for (place, word) in places.iter_mut().zip(words) {
             // Relaxed: nobody else has these words.

@@ -170,6 +170,8 @@ fn times_without_end() {
         NOW.set(3);
         seen.set_every_by(Duration::from_nanos(1), elapsed, now).unwrap();
         assert_eq!((seen.insert(&1), seen.insert(&1)), (Ok(true), Ok(false)));
+        NOW.set(1000);
+        assert_eq!(seen.insert(&1), Ok(true), "time goes on");
     }
     let error = builder(wide(), 2).capacity(100).every(Duration::ZERO).build().unwrap_err();
     assert_eq!(error, Error::NoTime);

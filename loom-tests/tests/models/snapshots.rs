@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use coucal::{Growable, GrowingLayout, Layout, probe};
+use coucal::probe::{self, Modelled};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
 use crate::{OneHop, TwoHops};

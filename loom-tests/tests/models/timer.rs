@@ -17,6 +17,7 @@ models_of_three! {
     insert_where_two_generations_are_due
     two_inserts_that_find_one_due = two_inserts_that_find_due(1)
     two_inserts_that_find_two_due = two_inserts_that_find_due(2)
+    copy_beside_an_advance
 }
 
 type Timed<L> = Expiring<L, true>;
@@ -125,5 +126,20 @@ fn two_inserts_that_find_due<L: Layout>(due: u64) {
             assert_eq!(t.generation(), due);
             assert_eq!([x, old, young].map(|item| t.is_remembered(item)), [true, false, true]);
         }
+    });
+}
+
+/// A copy has the generation that ends or the next one, and its time. With the time of the one before, it would end the
+/// next one at once, and forget an item too early.
+fn copy_beside_an_advance<L: Layout>() {
+    let (mut setup, x) = one_item::<L>(3);
+    // Inserted in the generation before the first: the second advance would forget it.
+    let stamped = setup.with_value(x, 2);
+    setup.store(0, &[stamped]);
+    setup.check_asserted(340, 2, move |model| {
+        pass_until(10);
+        model.thread(|t| t.advance_if_due());
+        model.thread(move |t| assert!(t.is_remembered_by_a_copy(x)));
+        |t| assert_eq!(t.generation(), 1)
     });
 }

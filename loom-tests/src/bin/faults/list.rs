@@ -200,6 +200,7 @@ const TIMED: &[&str] = &[
     "timer::insert_where_two_generations_are_due",
     "timer::two_inserts_that_find_one_due",
     "timer::two_inserts_that_find_two_due",
+    "timer::copy_beside_an_advance",
 ];
 
 /// Models that notice weaker orderings of a file, most likely. They are run first.
@@ -791,6 +792,8 @@ pub const FAULTS: &[Fault] = faults! {
     TIMER advance_due: "the next generation begins when it was due though an insert went on"
         replace "if was_alone { began + due * self.period } else { self.now() }" with "began + due * self.period"
         => TIMED;
+    TIMER began_and_now: "a copy has the time of the generation before"
+        replace "if idle.is_some() { began } else { now }" with "began" => TIMED;
     TIMER advance_due: "two threads end the generations that are due"
         replace "self.began() != began" with "false" => TIMED;
     TIMER advance_due: "the next generation begins before it is published"
