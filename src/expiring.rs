@@ -818,7 +818,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
                 Err(Refusal::Full) => {}
                 ended => return ended,
             }
-            if by_format!(self.inner, table => table.advance_from(clock)).is_some() {
+            if by_format!(self.inner, table => table.advance_from(clock)) {
                 // Relaxed: a number that orders nothing.
                 self.early_advances.fetch_add(1, Ordering::Relaxed);
             }

@@ -395,11 +395,11 @@ impl<B: Buckets> State<B> {
     pub(crate) fn clear(&self) {
         self.turns.take_locked();
         let _removing = self.lock_removing();
-        self.clear_locked();
+        self.clear_locked(|| {});
     }
 
-    /// As `clear`, while the mutex of those who remove a value is held.
-    fn clear_locked(&self) {
+    /// As `clear`, while the mutex of those who remove a value is held. Calls `also` before anybody stores again.
+    fn clear_locked(&self, also: impl FnOnce()) {
         self.turns.set_clearing(true);
         let splitting = self.lock_splitting();
         let locked = self.lock_all();
@@ -411,6 +411,7 @@ impl<B: Buckets> State<B> {
         }
         locked.vacate_all();
         self.clear_stash();
+        also();
         if let Some((growing, mut doubled_of)) = self.buckets.growing().zip(splitting) {
             growing.clear_doubled(&mut doubled_of);
         }

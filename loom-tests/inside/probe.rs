@@ -456,7 +456,7 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
 
     /// Ends the first generation, if that is present. Whether it was.
     pub fn advance_from_first(shared: &CuckooMaplet<L>) -> bool {
-        table::<Self>(shared).advance_from(Clock::default()).is_some()
+        table::<Self>(shared).advance_from(Clock::default())
     }
 
     /// The number of the present generation.

@@ -28,6 +28,7 @@ use super::entry::{ValueBits, Values};
 use super::geometry::Key;
 use super::stripes::Locked;
 use super::{Buckets, State, Table};
+use crate::layout::sizing::in_address_space;
 use crate::layout::{Format, Slot};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
@@ -56,18 +57,33 @@ impl<B: Buckets> State<B> {
         self.changing.expiry.retiring.store(retiring, Ordering::Release);
     }
 
-    /// Some entries with the value that is retiring are dropped. Called before the store that takes them out.
+    /// Some entries with the value that is retiring are dropped. Called before the store that takes them out of a word, or,
+    /// of the stash, while the stripes are held for which step 6 waits.
     pub(super) fn add_dropped(&self, entries: usize) {
         // Relaxed: whoever sees a word without them has synchronized with that store.
         self.changing.expiry.dropped.fetch_add(entries as u64, Ordering::Relaxed);
     }
 
+    /// No entry has this value any more. Says how many of those that had it are no items of their own.
+    fn forget_doubled(&self, value: u32) -> u64 {
+        let Some(growing) = self.buckets.growing() else {
+            return 0;
+        };
+        let mut doubled_of = growing.splitting().lock();
+        let doubled = growing.forget_doubled(&mut doubled_of, value);
+        if !doubled_of.is_empty() && growing.doubled() > self.copies() {
+            let _locked = self.lock_all();
+            growing.limit_doubled(&mut doubled_of, self.copies());
+        }
+        doubled
+    }
+
     /// How many entries were dropped since it was asked last.
-    fn take_dropped(&self) -> usize {
+    fn take_dropped(&self) -> u64 {
         let dropped = self.changing.expiry.dropped.load(Ordering::Relaxed);
         // Others may add to it meanwhile.
         self.changing.expiry.dropped.fetch_add(dropped.wrapping_neg(), Ordering::Relaxed);
-        dropped as usize
+        dropped
     }
 }
 
@@ -125,11 +141,11 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let removed = self.remove_retiring(value);
         // Whoever has read the value still drops an entry that got it meanwhile.
         self.pass_all();
-        removed + self.take_dropped()
+        in_address_space(removed + self.take_dropped())
     }
 
     /// Steps 1 to 5, while the mutex is held.
-    pub(super) fn remove_retiring(self, value: u32) -> usize {
+    pub(super) fn remove_retiring(self, value: u32) -> u64 {
         self.retire(Some(value));
         self.pass_all();
         // Where entries were moved before: no move takes one any further.
@@ -142,13 +158,13 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             let word = F::from_bits(word(bucket).load(Ordering::Acquire));
             if word.slots_in_use().any(retires) {
                 self.turns.take_locked();
-                removed += self.sweep(bucket, retires);
+                removed += self.sweep(bucket, retires) as u64;
             }
         }
         removed += self.sweep_stash(value) + self.take_dropped();
-        let doubled = self.buckets.growing().map_or(0, |growing| growing.forget_doubled(value));
+        let doubled = self.forget_doubled(value);
         self.retire(None);
-        removed.saturating_sub(doubled as usize)
+        removed.saturating_sub(doubled)
     }
 
     /// Clears the entries in a bucket that retire, and says how many there were.

@@ -38,9 +38,13 @@ impl<B: Buckets> State<B> {
     /// Items: slots in use and copies in the stash, but for what splits have doubled. Exact when no thread writes.
     pub(crate) fn len(&self) -> usize {
         let doubled = self.buckets.growing().map_or(0, Growing::doubled);
-        let copies = self.occupied() as u64 + self.stashed_copies();
         // More copies than an address space has numbers can be in few slots.
-        sizing::in_address_space(copies.saturating_sub(doubled))
+        sizing::in_address_space(self.copies().saturating_sub(doubled))
+    }
+
+    /// Slots in use, and copies in the stash. Exact while all stripes are held.
+    pub(super) fn copies(&self) -> u64 {
+        self.occupied() as u64 + self.stashed_copies()
     }
 
     /// Entries, in slots or in the stash, each of them once, but for those that splits have doubled. Exact when no

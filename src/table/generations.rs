@@ -30,6 +30,7 @@ use super::geometry::{Key, Place};
 use super::insert::Duplicates;
 use super::{Buckets, State, Table};
 use crate::error::Refusal;
+use crate::layout::sizing::in_address_space;
 use crate::layout::{Format, both};
 use crate::sync::Ordering;
 
@@ -224,11 +225,15 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         age
     }
 
-    /// As `advance_by` one, unless the clock is not this one any more.
-    pub(crate) fn advance_from(self, clock: Clock) -> Option<usize> {
+    /// As `advance_by` one, unless the clock is not this one any more. Says whether it was.
+    pub(crate) fn advance_from(self, clock: Clock) -> bool {
         self.turns.take_locked();
         let _removing = self.lock_removing();
-        (self.clock() == clock).then(|| self.advance_locked())
+        let is_present = self.clock() == clock;
+        if is_present {
+            self.advance_locked();
+        }
+        is_present
     }
 
     /// Removes the oldest generation, and begins the next one, so often; with one look at each bucket if nothing is left
@@ -237,16 +242,16 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self.turns.take_locked();
         let _removing = self.lock_removing();
         if generations < self.generations.into() {
-            return (0..generations).map(|_| self.advance_locked()).sum();
+            return in_address_space((0..generations).map(|_| self.advance_locked()).sum());
         }
         let removed = self.len();
-        self.clear_locked();
-        self.set_clock(self.clock().after(generations, self.generations));
+        // What is stored from then on has the stamp of the generation that is present then.
+        self.clear_locked(|| self.set_clock(self.clock().after(generations, self.generations)));
         removed
     }
 
     /// While the mutex of those who remove a value is held.
-    fn advance_locked(self) -> usize {
+    fn advance_locked(self) -> u64 {
         let next = self.clock().after(1, self.generations);
         let removed = self.remove_retiring(next.stamp());
         self.set_clock(next);

@@ -351,12 +351,22 @@ impl<V: Values> Growing<V> {
     }
 
     /// No slot with this value is in use any more. Says how many of those that were are no items of their own.
-    pub(super) fn forget_doubled(&self, value: u32) -> u64 {
-        let mut doubled_of = self.splitting().lock();
+    pub(super) fn forget_doubled(&self, doubled_of: &mut DoubledOf, value: u32) -> u64 {
         let at = doubled_of.binary_search_by_key(&value, |&(value, _)| value);
         let doubled = at.map_or(0, |at| doubled_of.remove(at).1);
         self.changing.doubled.fetch_add(doubled.wrapping_neg(), Ordering::Relaxed);
         doubled
+    }
+
+    /// No more than so many slots are in use. One that a split has added may be removed, or get another value, as a false
+    /// positive; the table cannot know it.
+    pub(super) fn limit_doubled(&self, doubled_of: &mut DoubledOf, slots: u64) {
+        let mut excess = self.doubled().saturating_sub(slots);
+        self.changing.doubled.fetch_add(excess.wrapping_neg(), Ordering::Relaxed);
+        for (_, doubled) in doubled_of {
+            let less = excess.min(*doubled);
+            (*doubled, excess) = (*doubled - less, excess - less);
+        }
     }
 
     /// No slot is in use any more.

@@ -87,20 +87,23 @@ impl<B: Buckets> Recording<'_, B> {
         let table = self.table;
         // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle. Whoever adds
         // words uses the mirror meanwhile.
-        let (_removing, splitting) = self.held.take().unwrap_or_else(|| table.hold());
-        let doubled_of = splitting.as_deref().map_or(Ok(DoubledOf::new()), |doubled_of| {
-            let mut copied = try_with_capacity(doubled_of.len())?;
-            copied.extend(doubled_of.iter().filter(|&&(_, doubled)| doubled > 0));
-            Ok(copied)
-        });
+        let (_removing, mut splitting) = self.held.take().unwrap_or_else(|| table.hold());
+        let room = try_with_capacity(splitting.as_deref().map_or(0, Vec::len));
         let locked = table.lock_all();
-        let image = doubled_of.map(|doubled_of| Image {
+        if let Some((growing, doubled_of)) = table.buckets.growing().zip(splitting.as_deref_mut()) {
+            growing.limit_doubled(doubled_of, table.copies());
+        }
+        let image = room.map(|mut doubled_of: DoubledOf| Image {
             grown: table.grown(),
             // No generation begins while the mutex is held.
             generations: table.generations(),
             occupied: table.stripes().occupied(),
             stashed: Vec::new(),
-            doubled_of,
+            doubled_of: {
+                let counts = splitting.iter().flat_map(|doubled_of| doubled_of.iter());
+                doubled_of.extend(counts.filter(|&&(_, doubled)| doubled > 0));
+                doubled_of
+            },
             words: Vec::new(),
         });
         also();

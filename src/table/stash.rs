@@ -338,6 +338,14 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         found: Match,
         copies: usize,
     ) {
+        self.take_but_its_way(key, writer, found, copies);
+        if found.copies == copies {
+            writer.forget_way(found);
+        }
+    }
+
+    /// As `take_from_stash`; the way of an entry that was there is still said to pass its lines.
+    fn take_but_its_way(self, key: Key, writer: &mut Writer<'_>, found: Match, copies: usize) {
         let group = self.group_of(key);
         // Before the cell: a lookup may have read the words before a copy of the item was put there.
         let is_last = found.copies == copies && self.stashed_beside(writer, group) == 1;
@@ -346,20 +354,27 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Takes all entries with this value out of the stash that have it when it is called. Says how many copies there
-    /// were.
-    pub(super) fn sweep_stash(self, value: u32) -> usize {
+    /// were. It takes time in proportion to the size of the stash, also where all entries are on one way.
+    pub(super) fn sweep_stash(self, value: u32) -> u64 {
         let mut taken = 0;
         for cells in self.state.changing.stash.shards() {
-            let mut seen = Seen::default();
+            let (mut seen, before) = (Seen::default(), taken);
             let retires = |bits: u32| self.value_in(bits.into()) == value;
             // Each time the mutex is given back: the stripes come before it.
             let mut next = || cells.lock().next(&mut seen, retires);
-            while let Some(place) = next() {
+            while let Some((at, place)) = next() {
                 self.turns.take_locked();
                 let key = self.geometry().key_of(place);
                 let places = key.places();
                 let _locked = self.lock(places, self.locate(places));
-                taken += self.take_exact_from_stash(key, MAX_COPIES);
+                let mut writer = cells.lock();
+                if let Some(found) = writer.held_at(at, place) {
+                    self.take_but_its_way(key, &mut writer, found, found.copies);
+                    taken += found.copies as u64;
+                }
+            }
+            if taken > before {
+                cells.lock().forget_ways();
             }
         }
         taken

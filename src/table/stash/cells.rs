@@ -504,24 +504,15 @@ impl<'a> Writer<'a> {
     }
 
     /// Stores these entries, none of which is there, each with the number of its group. Takes time in proportion to
-    /// their number, also where all are on one way. No other thread looks meanwhile: their lines are said to be passed
-    /// at the end.
+    /// their number, also where all are on one way. No other thread looks meanwhile.
     pub(super) fn fill(&mut self, entries: &mut [(usize, CellWords)]) -> Result<(), NoMemory> {
         self.reserve(entries.len())?;
         let (cells, array) = (self.cells, self.array());
         entries.sort_unstable_by_key(|&(_, words)| cells.home(array, words));
-        let mut next = 0;
+        cells.put_in_order(array, entries.iter().map(|&(_, words)| words));
         for &mut (group, words) in entries {
-            next = next.max(LINE * cells.home(array, words));
-            // At the end of the array it begins again.
-            while array.held(next % array.len()).is_some() {
-                next += 1;
-            }
-            array.store(next % array.len(), words, tag(cells.hash_of(words)));
             self.count(group, Stashed::of_words(words));
         }
-        (0..array.lines).for_each(|line| array.set_passing(line, HIGHS));
-        cells.update_passing(array, 0, array.lines);
         Ok(())
     }
 
@@ -543,21 +534,37 @@ impl<'a> Writer<'a> {
         self.cells.copies.store(copies + more as u64, Ordering::Relaxed);
     }
 
-    /// Takes some copies of an entry out.
+    /// Takes some copies of an entry out. If there is none any more, its way has to be forgotten, sooner or later.
     pub(super) fn take(&mut self, group: usize, found: Match, copies: usize) {
         let (array, at) = (self.array(), found.at);
         self.owned.changes += 1;
-        let words @ [first, _] = [array.first(at), array.second(at)];
         // SeqCst: the removal takes effect here, as that from a word does by its store. Pairs with the load of `scan`.
-        array.set_first(at, first - ((copies as u64) << COPIES), Ordering::SeqCst);
+        let left = array.first(at) - ((copies as u64) << COPIES);
+        array.set_first(at, left, Ordering::SeqCst);
         // Relaxed, both: a number that orders nothing, stored under the mutex.
         let left = self.cells.copies.load(Ordering::Relaxed) - copies as u64;
         self.cells.copies.store(left, Ordering::Relaxed);
         if found.copies == copies {
             self.cells.entries.set(self.cells.entries.get() - 1);
             self.owned.of_groups[group] -= 1;
-            self.cells.forget_way(array, words, at / LINE);
         }
+    }
+
+    /// After an entry was taken out: finds out again whose ways pass the lines that it had passed.
+    pub(super) fn forget_way(&mut self, found: Match) {
+        let array = self.array();
+        // Its name is still in its cell.
+        let home = self.cells.home(array, [array.first(found.at), array.second(found.at)]);
+        let passed = array.distance(home, found.at / LINE);
+        if passed > 0 {
+            self.cells.update_passing(array, home, passed);
+        }
+    }
+
+    /// The same, after any number of entries were taken out.
+    pub(super) fn forget_ways(&mut self) {
+        let array = self.array();
+        self.cells.update_passing(array, 0, array.lines);
     }
 
     /// Takes everything out.
@@ -578,20 +585,31 @@ impl<'a> Writer<'a> {
         (0..array.len()).filter_map(move |at| array.held(at)).map(Stashed::of_words)
     }
 
-    /// The next entry whose bits are wanted, if there is one among the cells that were not seen yet.
-    pub(super) fn next(&self, seen: &mut Seen, wanted: impl Fn(u32) -> bool) -> Option<Place> {
+    /// The next entry whose bits are wanted, if there is one among the cells that were not seen yet; and its cell.
+    pub(super) fn next(
+        &self,
+        seen: &mut Seen,
+        wanted: impl Fn(u32) -> bool,
+    ) -> Option<(usize, Place)> {
         let array = self.array();
         if seen.of != array.len() {
             *seen = Seen { cells: 0, of: array.len() };
         }
         while seen.cells < seen.of {
-            let held = array.held(seen.cells);
+            let (at, held) = (seen.cells, array.held(seen.cells));
             seen.cells += 1;
             if let Some(words) = held.filter(|&[first, _]| wanted(first as u32)) {
-                return Some(Stashed::of_words(words).place);
+                return Some((at, Stashed::of_words(words).place));
             }
         }
         None
+    }
+
+    /// What a cell holds, if that is still this entry.
+    pub(super) fn held_at(&self, at: usize, place: Place) -> Option<Match> {
+        let held = Stashed::of_words(self.array().held(at)?);
+        let (bits, known) = (place.entry.bits(), place.entry.known());
+        (held.place == place).then_some(Match { at, bits, known, copies: held.copies })
     }
 
     /// The number of entries.
@@ -623,17 +641,24 @@ impl<'a> Writer<'a> {
     }
 
     /// Doubles the number of lines. Copy, publish, take out: a reader finds each entry by either number, or sees that
-    /// the number is another one.
+    /// the number is another one. Takes time in proportion to the number of cells, and to sort the entries that move.
     fn grow(&mut self) -> Result<(), NoMemory> {
         let (cells, old) = (self.cells, self.array());
         let lines = if old.lines == 0 { 1 << LINES_SHIFT } else { 2 * old.lines };
         cells.tags.try_reach(lines)?;
         cells.words.try_reach(2 * LINE * lines)?;
         let new = cells.array(lines as u64);
-        cells.copy_moved(new, old.len());
+        let mut moved: Vec<usize> = try_with_capacity(self.len())?;
+        cells.each_off_its_way(new, old.lines, |at| moved.push(at));
+        let words = |at: usize| [new.first(at), new.second(at)];
+        moved.sort_unstable_by_key(|&at| cells.home(new, words(at)));
+        cells.put_in_order(new, moved.iter().map(|&at| words(at)));
         // Release: pairs with the load in `read`.
         cells.lines.store(lines as u64, Ordering::Release);
-        cells.take_moved_out(new);
+        // Release, as in `store`.
+        let take_out = |at| new.set_first(at, new.first(at) & NAME, Ordering::Release);
+        moved.into_iter().for_each(take_out);
+        cells.update_passing(new, 0, lines);
         Ok(())
     }
 }
@@ -672,27 +697,46 @@ impl Cells {
         None
     }
 
-    /// Copies the entries of the first `cells` cells that are not on their way any more.
-    fn copy_moved(&self, array: Array<'_>, cells: usize) {
-        for words in (0..cells).filter_map(|at| array.held(at)) {
-            if self.find(array, words).is_none() {
-                self.put(array, words);
+    /// Calls `found` with the cell of each entry in the first `count` lines that its way does not meet.
+    fn each_off_its_way(&self, array: Array<'_>, count: usize, mut found: impl FnMut(usize)) {
+        // For each eighth of all ways, the first of the lines before this one that they pass one after the other.
+        let mut begins = [0; 8];
+        for line in 0..count {
+            for at in cells_of(line) {
+                let Some(words) = array.held(at) else { continue };
+                let begin = begins[eighth(self.hash_of(words))];
+                if !(begin..=line).contains(&self.home(array, words)) {
+                    found(at);
+                }
+            }
+            let tags = array.tags(line);
+            for (eighth, begin) in begins.iter_mut().enumerate() {
+                if tags & passing_of(eighth) == 0 {
+                    *begin = line + 1;
+                }
             }
         }
     }
 
-    /// Takes all copies out but those that are met on the ways of entries. (A copy may lie behind the first one: if the
-    /// lines between had no room, and only the copy on its way passed them.)
-    fn take_moved_out(&self, array: Array<'_>) {
-        for at in 0..array.len() {
-            if let Some(words) = array.held(at)
-                && self.find(array, words) != Some(at)
-            {
-                // Release, as in `store`.
-                array.set_first(at, words[0] & NAME, Ordering::Release);
+    /// Stores entries, each in the first cell of its way that has none. They come in the order of the lines at which
+    /// their ways begin.
+    fn put_in_order(&self, array: Array<'_>, entries: impl Iterator<Item = CellWords>) {
+        // For each eighth of all ways, the line up to which they are said to pass.
+        let (mut next, mut said) = (0, [0; 8]);
+        for words in entries {
+            let (home, hash) = (self.home(array, words), self.hash_of(words));
+            next = next.max(LINE * home);
+            // At the end of the array it begins again.
+            while array.held(next % array.len()).is_some() {
+                next += 1;
             }
+            array.store(next % array.len(), words, tag(hash));
+            let said = &mut said[eighth(hash)];
+            for line in (home.max(*said)..next / LINE).map(|line| line & array.mask()) {
+                array.set_tags(line, array.tags(line) | passing(hash));
+            }
+            *said = next / LINE;
         }
-        self.update_passing(array, 0, array.lines);
     }
 
     /// Stores an entry in the first cell of its way that has none.
@@ -709,15 +753,6 @@ impl Cells {
             return;
         }
         unreachable!("an eighth of the cells is free");
-    }
-
-    /// After an entry was taken out of the line `taken`: finds out again whose ways pass the lines that it had passed.
-    fn forget_way(&self, array: Array<'_>, words: CellWords, taken: usize) {
-        let home = self.home(array, words);
-        let passed = array.distance(home, taken);
-        if passed > 0 {
-            self.update_passing(array, home, passed);
-        }
     }
 
     /// Says of each of `count` lines from `first` on whose ways pass it, and of no others; before, each of the ways
@@ -827,6 +862,7 @@ mod tests {
             if let Some(old) = n.checked_sub(100) {
                 let old = writer.longest(StashQuery { item: item(old), mask: u32::MAX }).unwrap();
                 writer.take(1, old, 1);
+                writer.forget_way(old);
             }
             drop(writer);
             if n == 10_000 {
@@ -871,6 +907,7 @@ mod tests {
             for n in 0..1000 {
                 let found = grown.longest(StashQuery { item: place(2 * n, 3, 64), mask: u32::MAX });
                 grown.take(1, found.unwrap(), 1);
+                grown.forget_way(found.unwrap());
             }
             assert!(grown.array().lines > filled.array().lines);
             for least in [0, 64] {
@@ -913,6 +950,7 @@ mod tests {
                 assert!(!cells.lacks(StashQuery { item, mask: u32::MAX }));
                 let found = writer.longest(StashQuery { item, mask: u32::MAX }).unwrap();
                 writer.take(0, found, copies);
+                writer.forget_way(found);
             }
             // No way is left.
             assert!((0..writer.array().lines).all(|line| writer.array().tags(line) & HIGHS == 0));

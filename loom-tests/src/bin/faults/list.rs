@@ -252,7 +252,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         file: CELLS,
-        line: "array.set_first(at, first - ((copies as u64) << COPIES), Ordering::SeqCst);",
+        line: "array.set_first(at, left, Ordering::SeqCst);",
         how: "Release, not SeqCst",
         reason: SEQ_CST_OF_LOOM,
     },
@@ -354,7 +354,7 @@ pub const FAULTS: &[Fault] = faults! {
         => &["costs::lookup_beside_a_kick_of_another_version_group"];
 
     // The stash.
-    STASH take_from_stash: "an entry is taken out of the stash before the version is bumped"
+    STASH take_but_its_way: "an entry is taken out of the stash before the version is bumped"
         swap "self.versions().unstash(group, is_last);"
         and "writer.take(self.in_shard(group), found, copies);"
         => GOING_BACK;
@@ -367,21 +367,21 @@ pub const FAULTS: &[Fault] = faults! {
             drop(locked);"
         => &["stash::two_unique_inserts_of_one_item"];
     CELLS grow: "the number of lines is stored before entries are copied"
-        swap "cells.copy_moved(new, old.len());"
+        swap "cells.put_in_order(new, moved.iter().map(|&at| words(at)));"
         and "cells.lines.store(lines as u64, Ordering::Release);"
         => &["stash::doubling_against_lookup"];
     CELLS grow: "entries are taken out before the number of lines is stored"
         swap "cells.lines.store(lines as u64, Ordering::Release);"
-        and "cells.take_moved_out(new);"
+        and "moved.into_iter().for_each(take_out);"
         => &["stash::doubling_against_lookup"];
     CELLS lacks: "a lookup does not look again at the number of lines"
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
         => &["stash::doubling_against_lookup"];
     CELLS forget_way: "one entry less, and no way passes the line"
-        replace "self.update_passing(array, home, passed);"
+        replace "self.cells.update_passing(array, home, passed);"
         with "(0..passed).for_each(|way| array.set_passing((home + way) & array.mask(), 0));"
         => &["stash::passed_line_against_lookup"];
-    STASH take_from_stash: "the last copy of an entry clears the bit of its group"
+    STASH take_but_its_way: "the last copy of an entry clears the bit of its group"
         replace "found.copies == copies && self.stashed_beside(writer, group) == 1" with "found.copies == copies"
         => &["stash::removal_beside_another_item_of_the_group"];
     INSERT try_place_locked: "an insert_unique does not look in the stash under its stripes"
@@ -702,7 +702,7 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.retire(None);"
         => &["expiry::late_drop_beside_the_end_of_a_sweep"];
     EXPIRY remove_retiring: "doubled entries are not forgotten"
-        replace "growing.forget_doubled(value)" with "0 * growing.doubled()"
+        replace "self.forget_doubled(value)" with "0 * value as u64"
         => &["expiry::doubled_entries_are_swept"];
     EXPIRY remove_value: "entries are dropped when the call has returned"
         without "self.pass_all();"

@@ -31,6 +31,8 @@ enum Op {
     Add(Item, usize),
     /// Some copies less, or as many as there are.
     Take(Item, usize),
+    /// All entries whose values have this remainder by 4, while some with the next values come.
+    Sweep(Item),
     Clear,
     /// In the place of the cells others that are filled with the same at once.
     Refill,
@@ -49,6 +51,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         100 => (item(), 1..50_u8).prop_map(|(item, count)| Op::Turn(item, count)),
         10 => (item(), 1..4_usize).prop_map(|(item, copies)| Op::Add(item, copies)),
         10 => (item(), 1..4_usize).prop_map(|(item, copies)| Op::Take(item, copies)),
+        3 => item().prop_map(Op::Sweep),
         1 => prop_oneof![Just(Op::Clear), Just(Op::Refill)],
     ];
     prop::collection::vec(op, 1..200)
@@ -118,6 +121,7 @@ impl Modelled {
                 self.take(self.place(item), copies);
                 self.agrees_on(self.place(item));
             }
+            Op::Sweep(item) => self.sweep(item),
             Op::Clear => {
                 let mut writer = self.cells.lock();
                 let changes = writer.changes();
@@ -165,6 +169,9 @@ impl Modelled {
         let of_group = &mut self.of_groups[group_of(place)];
         let changes = writer.changes();
         writer.take(group_of(place), found, copies);
+        if found.copies == copies {
+            writer.forget_way(found);
+        }
         assert!(writer.changes() > changes);
         if copies < held {
             self.copies.insert(name_of(place), held - copies);
@@ -172,6 +179,26 @@ impl Modelled {
             self.copies.remove(&name_of(place));
             *of_group -= 1;
         }
+    }
+
+    fn sweep(&mut self, (key, value): Item) {
+        let retires = |bits: u32| (bits >> 12) % 4 == u32::from(value) % 4;
+        let mut seen = Seen::default();
+        let next = |cells: &Cells, seen: &mut Seen| cells.lock().next(seen, retires);
+        while let Some((at, place)) = next(&self.cells, &mut seen) {
+            let mut writer = self.cells.lock();
+            let found = writer.held_at(at, place).expect("nobody else takes it");
+            assert_eq!(self.copies.remove(&name_of(place)), Some(found.copies));
+            writer.take(group_of(place), found, found.copies);
+            assert!(writer.held_at(at, place).is_none());
+            drop(writer);
+            self.of_groups[group_of(place)] -= 1;
+            if at % 3 == 0 {
+                self.add(self.place((key, value.wrapping_add(1 + (at % 3) as u8))), 1);
+            }
+        }
+        self.cells.lock().forget_ways();
+        assert!(!self.copies.keys().any(|words| retires(words[0] as u32)));
     }
 
     /// What is chosen depends on the entries alone.
