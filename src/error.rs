@@ -7,8 +7,9 @@ use std::io;
 
 /// What happened, and what to do about it: the error of every operation.
 ///
-/// An operation that fails changes nothing, with two exceptions that say so: a batch that [stopped](Self::Stopped), and
-/// a [`reserve`](crate::CuckooFilter::reserve) for which memory ended. Each method lists the errors that it returns.
+/// An operation that fails changes nothing, with two exceptions: a batch that [stopped](Self::Stopped); and an insert
+/// into a filter that [forgets](crate::ExpiringCuckooFilter), which first ends the generations that are due. Each method
+/// lists the errors that it returns.
 ///
 /// # Examples
 ///
@@ -60,9 +61,10 @@ pub enum Error {
     Stopped {
         /// The index of the item that could not be stored.
         index: usize,
-        /// The number of items that were stored. It is the `index`, except in two batches: of
-        /// [`insert_unique`](crate::CuckooFilter::insert_unique) it is the number of the items before the index that
-        /// were new, and of [`replace`](crate::CuckooMaplet::replace) of those that were there.
+        /// How many of the items before the index changed the number of items, or a pair. It is the `index`, except in
+        /// batches of [`insert_unique`](crate::CuckooFilter::insert_unique) and of filters that
+        /// [forget](crate::ExpiringCuckooFilter), where it is the number of those that were new, and of
+        /// [`replace`](crate::CuckooMaplet::replace), where it is that of those that were there.
         stored: usize,
         /// Why the item was not stored: [`Full`](Self::Full), [`NoMemoryToStore`](Self::NoMemoryToStore) or
         /// [`ValueTooLarge`](Self::ValueTooLarge).
@@ -77,8 +79,7 @@ pub enum Error {
     },
     /// The allocator could not provide the memory for a table, or for a snapshot.
     ///
-    /// Free memory, or build a smaller filter. A [`reserve`](crate::CuckooFilter::reserve) has grown the filter as far
-    /// as there was memory.
+    /// Free memory, or build a smaller filter.
     OutOfMemory {
         /// The size of what could not be allocated, in bytes: of a table, of the part of it that was to be added or
         /// read, or of a snapshot without what is [stashed](crate::Stats::stashed_entries).
@@ -369,8 +370,8 @@ impl fmt::Display for Error {
             ),
             Self::RateOutOfReach { one_in, layout: None } => write!(
                 f,
-                "no layout has a lower false-positive rate than 1 in {one_in} at that capacity, and a lower \
-                 one was requested"
+                "no layout has a lower false-positive rate than 1 in {one_in} at that capacity (2^40 items where \
+                 growth has no end), and a lower one was requested"
             ),
             Self::ValueBitsOutOfRange { value_bits: 0, .. } => {
                 f.write_str("a maplet needs the length of its values: call `value_bits`")
@@ -383,7 +384,9 @@ impl fmt::Display for Error {
                 )?;
                 match other {
                     Some(other) => write!(f, ": {other} stores them"),
-                    None => f.write_str(", which no layout stores"),
+                    None => f.write_str(
+                        ": no layout stores them in such a maplet (where growth has no end, values are shorter)",
+                    ),
                 }
             }
             Self::GenerationsOutOfRange { generations: 0, .. } => f.write_str(
@@ -471,7 +474,7 @@ impl fmt::Display for Error {
             Self::OtherSize { slots, other } => write!(
                 f,
                 "filters of fixed size with {slots} and {other} slots cannot be merged: \
-                 build both with the same capacity"
+                 build both with the same capacity, or filters that grow"
             ),
             Self::OtherValueBits { value_bits, other } => write!(
                 f,

@@ -58,7 +58,7 @@ use crate::table::generations::Stamping;
 /// * **Linearizable**: `insert`, `insert_if_absent` and `contains` each take effect at one instant between call and
 ///   return. An insert belongs to the generation of that instant, or to the one before if that ended during the call.
 ///   An `advance` forgets one item after the other, and then begins the next generation at one instant.
-/// * **Nothing is lost**: an operation that fails changes nothing.
+/// * **Nothing is lost**: an insert that fails stores nothing, and forgets nothing but what is due.
 /// * **Memory does not rise** with time. A filter of fixed size keeps its size. One that grows has the size that the
 ///   most items at once needed.
 ///
@@ -298,7 +298,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     }
 
     /// How many generations ago `item` was inserted last: 0 in the present one, and N - 1 at the most. `None`: not
-    /// within the window.
+    /// within the window. As [`contains`](Self::contains), it does not look at the [clock](Self#time): what has passed
+    /// since the last insert is not in it.
     ///
     /// Of an item that shares the entry of others it is the age of that. Blocks as
     /// [`CuckooMaplet::get`](crate::CuckooMaplet::get) does. It starts over where a generation ends meanwhile; after

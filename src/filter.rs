@@ -35,8 +35,8 @@ use crate::table::entry::NoValues;
 ///
 /// The filter implements neither `Extend` nor `FromIterator`, since these cannot return an error when
 /// the filter is full. Use [`insert_all`](Self::insert_all) for an iterator, and
-/// [`insert_many`](Self::insert_many) for a slice. It does not implement `Clone` either:
-/// [`from_snapshot`](Self::from_snapshot) shows how to copy a filter.
+/// [`insert_many`](Self::insert_many) for a slice. It does not implement `Clone` either, since a copy may find no memory:
+/// [`try_clone`](Self::try_clone) makes one.
 ///
 /// If the [`Hash`] implementation of an item, the hasher, or an iterator panics, no lock is held, so the
 /// filter stays valid and other threads go on. An [`Arc`](std::sync::Arc) of a filter can be used in
@@ -797,6 +797,36 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     }
 }
 
+/// Copies.
+impl<L: Storage, S> CuckooFilter<L, S> {
+    /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the
+    /// other. (Not `Clone`: it may fail, and it waits.)
+    ///
+    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; the filter is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// filter.insert("egg")?;
+    /// let copy = filter.try_clone()?;
+    /// assert!(copy.remove("egg") && filter.contains("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, Error>
+    where
+        S: Clone,
+    {
+        self.inner.try_clone().map(Self::from_inner)
+    }
+}
+
 /// Snapshots.
 impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// The filter as it is at one instant between the call and its return: every operation on an item
@@ -918,33 +948,6 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// ```
     pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
         Inner::from_snapshot(snapshot, hasher, Content::Items).map(Self::from_inner)
-    }
-
-    /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the
-    /// other. (Not `Clone`: it may fail, and it waits.)
-    ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`]; the filter is as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::with_capacity(100);
-    /// filter.insert("egg")?;
-    /// let copy = filter.try_clone()?;
-    /// assert!(copy.remove("egg") && filter.contains("egg"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, Error>
-    where
-        S: Clone,
-    {
-        self.inner.try_clone().map(Self::from_inner)
     }
 
     /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is

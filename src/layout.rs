@@ -76,7 +76,8 @@ use crate::arch::Query;
     note = "write `CuckooFilter` or `CuckooMaplet` without parameters: their methods take a reference to any type that \
             implements `Hash`",
     note = "the parameters are a layout and a hasher: `CuckooFilter<Fp16x4, RandomState>`, \
-            `GrowableCuckooFilter<Fp16x4, RandomState>`, and the same of maplets"
+            `GrowableCuckooFilter<Fp16x4, RandomState>`, `GrowableCuckooMaplet<AnyLayout, RandomState>`",
+    note = "in generic code: `L: Storage, S: BuildHasher`"
 )]
 pub trait Layout: Copy + Send + Sync + 'static {
     /// The name of the layout: that of its type.

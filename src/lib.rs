@@ -90,7 +90,8 @@
 //! The parameters are a layout, [`Fp16x4`] by default, and a hasher. So a field is a `CuckooFilter`, and with a hasher
 //! `CuckooFilter<Fp16x4, RandomState>`. A [`GrowableCuckooFilter`] has the same parameters; an [`AnyCuckooFilter`] has
 //! only the hasher, since its layout is chosen at run time. Where any of them will do, take [`Storage`] as a bound.
-//! ([It](Storage) has an example with all of them.) Maplets and filters that forget have the same parameters:
+//! ([It](Storage) has an example with all of them.) Maplets and filters that forget have the same parameters; only, those
+//! that grow have [`AnyLayout`] by default, so with a hasher they are a `GrowableCuckooMaplet<AnyLayout, RandomState>`:
 //!
 //! | | of fixed size | that grows | with a layout that is chosen at run time |
 //! |---|---|---|---|

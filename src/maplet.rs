@@ -349,7 +349,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     }
 
     /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has
-    /// none. If `new` returns `None`, nothing changes. Of several values one is replaced, whichever.
+    /// none. If `new` returns `None`, nothing changes, and the value is returned all the same. Of several values one is
+    /// replaced, whichever.
     ///
     /// It is to a value what [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update) is to a number: a
     /// step from one value to the next that no other thread comes between. If another thread is faster, `new` is called
@@ -981,6 +982,36 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     }
 }
 
+/// Copies.
+impl<L: Storage, S> CuckooMaplet<L, S> {
+    /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the
+    /// other. (Not `Clone`: it may fail, and it waits.)
+    ///
+    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; the maplet is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert("egg", 7)?;
+    /// let copy = maplet.try_clone()?;
+    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, Error>
+    where
+        S: Clone,
+    {
+        self.inner.try_clone().map(Self::from_inner)
+    }
+}
+
 /// Snapshots.
 impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// The maplet as it is at one instant between the call and its return: every operation on a pair is in
@@ -1078,33 +1109,6 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// ```
     pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
         Inner::from_snapshot(snapshot, hasher, Content::Pairs).map(Self::from_inner)
-    }
-
-    /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the
-    /// other. (Not `Clone`: it may fail, and it waits.)
-    ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`]; the maplet is as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::with_capacity(100, 6);
-    /// maplet.insert("egg", 7)?;
-    /// let copy = maplet.try_clone()?;
-    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, Error>
-    where
-        S: Clone,
-    {
-        self.inner.try_clone().map(Self::from_inner)
     }
 
     /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.

@@ -71,9 +71,10 @@ use crate::table::{Buckets, Fixed, Growing};
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet"
+    message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet",
+    note = "in generic code: `L: Storage, S: BuildHasher`"
 )]
-pub trait Storage {
+pub trait Storage: Sized + Send + Sync + 'static {
     /// The layout of its buckets.
     #[doc(hidden)]
     type Layout: Layout;
@@ -224,6 +225,7 @@ impl GrowingLayout for AnyLayout {}
 /// assert!(filter.load_factor() > 0.74);
 /// # Ok::<(), coucal::Error>(())
 /// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growable<L: GrowingLayout>(PhantomData<L>, Infallible);
 
 impl<L: GrowingLayout> Storage for Growable<L> {

@@ -237,6 +237,8 @@ impl<L: GrowingLayout, S> ExpiringBuilder<L, S> {
     /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only up to
     /// this number of items at once.
     ///
+    /// A layout that is named before is kept, and chosen at run time; named after this call, it is in the type.
+    ///
     /// # Examples
     ///
     /// ```

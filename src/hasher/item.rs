@@ -36,7 +36,8 @@ use core::ptr;
     message = "`{Self}` cannot be hashed by `{S}`",
     label = "this item or key needs `Hash`, and the hasher of the filter `BuildHasher`",
     note = "derive `Hash` for `{Self}`, or implement `coucal::Item` for it",
-    note = "a filter whose hasher is no `BuildHasher`, as `()` is not, takes hashes: `&Prehashed(hash)`"
+    note = "a filter whose hasher is no `BuildHasher`, as `()` is not, takes hashes: `&Prehashed(hash)`",
+    note = "in generic code: `S: BuildHasher`"
 )]
 pub trait Item<S> {
     /// The hash of this item.

@@ -4,7 +4,7 @@ use core::hash::{BuildHasher, Hasher};
 
 /// The state, which absorbs 16 bytes at a time: so bytes that wait for others are in two registers. (XXH3 begins with
 /// the length, which comes last here: a buffer in memory took twice as long for a short string.)
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct State(u64, u64);
 
 /// The first bits behind the points of pi and of the golden ratio.
@@ -169,7 +169,7 @@ impl BuildHasher for StableHashBuilder {
 /// hasher.write(b"bar");
 /// assert_eq!(hasher.finish(), StableHashBuilder::default().hash_bytes(b"foobar"));
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct StableHasher {
     state: State,
     /// What is not absorbed yet: `len % 16` bytes, and zeros.

@@ -59,7 +59,9 @@ pub struct CuckooFilterView<B, S = StableHashBuilder> {
 
 /// The snapshot of a [`CuckooMaplet`](crate::CuckooMaplet) as a maplet that is only read, where its bytes lie.
 ///
-/// What it reads, and what it takes, is said of [`CuckooFilterView`].
+/// What it reads, and what it takes, is said of [`CuckooFilterView`]. It also reads the snapshot of an
+/// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter): [`contains_key`](Self::contains_key) says whether an item was
+/// remembered. Its values are marks of generations then, and no ages.
 ///
 /// # Examples
 ///
@@ -252,8 +254,8 @@ macro_rules! views {
             ///
             /// # Errors
             ///
-            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), but for what only a type of
-            /// another layout or kind refuses.
+            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes): [`Error::OtherType`] for a filter in
+            /// place of a maplet, or the other way round, and [`Error::OtherHasher`]. Layouts and kinds do not matter.
             pub fn from_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
                 View::new::<false>(bytes, &hasher).map(|view| Self { view, hasher })
             }

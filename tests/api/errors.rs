@@ -82,6 +82,10 @@ fn all() -> Vec<(Error, &'static str)> {
             Error::OutOfMemory { bytes: 9 },
             "the allocator could not provide 9 bytes: free memory, or build a smaller filter",
         ),
+        (
+            Error::NoCapacity,
+            "a filter of fixed size needs a number of items: call `capacity`, `memory_bytes` or `growable`",
+        ),
         (Error::InvalidRate, "a false-positive rate lies between 0 and 1, both excluded"),
         (
             Error::MaxCapacityTooLow { capacity: 9, max_capacity: 8 },
@@ -98,8 +102,8 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::RateOutOfReach { one_in: 1_000_000, layout: None },
-            "no layout has a lower false-positive rate than 1 in 1000000 at that capacity, and a lower one \
-             was requested",
+            "no layout has a lower false-positive rate than 1 in 1000000 at that capacity (2^40 items where \
+             growth has no end), and a lower one was requested",
         ),
         (
             Error::ValueBitsOutOfRange {
@@ -113,8 +117,8 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::ValueBitsOutOfRange { layout: "Fp16x4", value_bits: 30, max: 10, other: None },
-            "such a maplet in Fp16x4 stores values of at most 10 bits, and 30 were requested, which no \
-             layout stores",
+            "such a maplet in Fp16x4 stores values of at most 10 bits, and 30 were requested: no layout \
+             stores them in such a maplet (where growth has no end, values are shorter)",
         ),
         (
             Error::ValueBitsOutOfRange { layout: "Fp16x4", value_bits: 0, max: 10, other: None },
@@ -184,7 +188,7 @@ fn all() -> Vec<(Error, &'static str)> {
         (
             Error::OtherSize { slots: 9, other: 8 },
             "filters of fixed size with 9 and 8 slots cannot be merged: build both with the same \
-             capacity",
+             capacity, or filters that grow",
         ),
         (
             Error::OtherValueBits { value_bits: 6, other: 7 },

@@ -216,7 +216,7 @@ fn what_was_doubled_is_taken_for_another_pair(layout: Layout) {
             // What was doubled has gone before its count.
             maplet.remove_value(6);
             maplet.insert((7, 1)).unwrap();
-            assert!(maplet.len() > 0, "{maplet:?}");
+            assert!(!maplet.is_empty(), "{maplet:?}");
         }
         is_exact_without_values(&*maplet, is_restored);
     }
