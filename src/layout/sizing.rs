@@ -77,8 +77,8 @@ impl Sizing {
         if request.grows {
             return Self::of_growing(layout, request);
         }
-        let capacity = request.items();
         let value_bits = request.value_bits_of(layout)?;
+        let capacity = request.capacity.ok_or(Error::NoCapacity)?;
         let properties = layout.properties();
         let buckets = buckets_for(properties, capacity, properties.load)?;
         let (initial, max_capacity) = (buckets, capacity);
@@ -133,12 +133,10 @@ impl Sizing {
         {
             return Err(Error::InvalidRate);
         }
-        let sizing = match request.only {
+        match request.only {
             Some(layout) => Self::within(layout, request),
             None => Self::smallest(request),
-        }?;
-        let is_sized = request.grows || request.capacity.is_some();
-        is_sized.then_some(sizing).ok_or(Error::NoCapacity)
+        }
     }
 
     /// The sizing of a layout, or an error if its rate is too high.

@@ -25,7 +25,7 @@
 //! number of lines is doubled. Then each entry is copied to where it will be found, the new number is stored, and the
 //! first copy is taken out. A reader that used the old number compares it with the new one.
 
-use core::mem;
+use core::{iter, mem};
 
 use super::super::geometry::{self, Place};
 use crate::sync::array::{PieceArray, View};
@@ -641,22 +641,29 @@ impl<'a> Writer<'a> {
     }
 
     /// Doubles the number of lines. Copy, publish, take out: a reader finds each entry by either number, or sees that
-    /// the number is another one. Takes time in proportion to the number of cells, and to sort the entries that move.
+    /// the number is another one. Takes time in proportion to the number of cells.
     fn grow(&mut self) -> Result<(), NoMemory> {
         let (cells, old) = (self.cells, self.array());
         let lines = if old.lines == 0 { 1 << LINES_SHIFT } else { 2 * old.lines };
         cells.tags.try_reach(lines)?;
         cells.words.try_reach(2 * LINE * lines)?;
         let new = cells.array(lines as u64);
-        let mut moved: Vec<usize> = try_with_capacity(self.len())?;
-        cells.each_off_its_way(new, old.lines, |at| moved.push(at));
-        let words = |at: usize| [new.first(at), new.second(at)];
-        moved.sort_unstable_by_key(|&at| cells.home(new, words(at)));
-        cells.put_in_order(new, moved.iter().map(|&at| words(at)));
+        // The cells of the entries that move, each with the place in this list of another one whose way begins at the
+        // same line; and of each line the last of them. (To sort them would add 12 KB to each program.)
+        let mut moved: Vec<(usize, Option<usize>)> = try_with_capacity(self.len())?;
+        let mut last = try_with_capacity(lines)?;
+        last.resize(lines, None);
+        cells.each_off_its_way(new, old.lines, |at, words| {
+            let before = last[cells.home(new, words)].replace(moved.len());
+            moved.push((at, before));
+        });
+        let of_line = |&last: &Option<usize>| iter::successors(last, |&place| moved[place].1);
+        let words = |place: usize| [new.first(moved[place].0), new.second(moved[place].0)];
+        cells.put_in_order(new, last.iter().flat_map(of_line).map(words));
         // Release: pairs with the load in `read`.
         cells.lines.store(lines as u64, Ordering::Release);
         // Release, as in `store`.
-        let take_out = |at| new.set_first(at, new.first(at) & NAME, Ordering::Release);
+        let take_out = |(at, _)| new.set_first(at, new.first(at) & NAME, Ordering::Release);
         moved.into_iter().for_each(take_out);
         cells.update_passing(new, 0, lines);
         Ok(())
@@ -697,8 +704,13 @@ impl Cells {
         None
     }
 
-    /// Calls `found` with the cell of each entry in the first `count` lines that its way does not meet.
-    fn each_off_its_way(&self, array: Array<'_>, count: usize, mut found: impl FnMut(usize)) {
+    /// Calls `found` with the cell of each entry in the first `count` lines that its way does not meet, and its words.
+    fn each_off_its_way(
+        &self,
+        array: Array<'_>,
+        count: usize,
+        mut found: impl FnMut(usize, CellWords),
+    ) {
         // For each eighth of all ways, the first of the lines before this one that they pass one after the other.
         let mut begins = [0; 8];
         for line in 0..count {
@@ -706,7 +718,7 @@ impl Cells {
                 let Some(words) = array.held(at) else { continue };
                 let begin = begins[eighth(self.hash_of(words))];
                 if !(begin..=line).contains(&self.home(array, words)) {
-                    found(at);
+                    found(at, words);
                 }
             }
             let tags = array.tags(line);

@@ -367,7 +367,7 @@ pub const FAULTS: &[Fault] = faults! {
             drop(locked);"
         => &["stash::two_unique_inserts_of_one_item"];
     CELLS grow: "the number of lines is stored before entries are copied"
-        swap "cells.put_in_order(new, moved.iter().map(|&at| words(at)));"
+        swap "cells.put_in_order(new, last.iter().flat_map(of_line).map(words));"
         and "cells.lines.store(lines as u64, Ordering::Release);"
         => &["stash::doubling_against_lookup"];
     CELLS grow: "entries are taken out before the number of lines is stored"
