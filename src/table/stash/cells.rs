@@ -653,17 +653,22 @@ impl<'a> Writer<'a> {
         let mut moved: Vec<(usize, Option<usize>)> = try_with_capacity(self.len())?;
         let mut last = try_with_capacity(lines)?;
         last.resize(lines, None);
-        cells.each_off_its_way(new, old.lines, |at, words| {
-            let before = last[cells.home(new, words)].replace(moved.len());
-            moved.push((at, before));
-        });
+        for at in 0..old.len() {
+            let Some(words) = old.held(at) else { continue };
+            // The others are behind the beginning of their ways, which pass all lines up to them.
+            let home = cells.home(new, words);
+            if home > at / LINE {
+                let before = last[home].replace(moved.len());
+                moved.push((at, before));
+            }
+        }
         let of_line = |&last: &Option<usize>| iter::successors(last, |&place| moved[place].1);
         let words = |place: usize| [new.first(moved[place].0), new.second(moved[place].0)];
         cells.put_in_order(new, last.iter().flat_map(of_line).map(words));
-        // Release: pairs with the load in `read`.
-        cells.lines.store(lines as u64, Ordering::Release);
         // Release, as in `store`.
         let take_out = |(at, _)| new.set_first(at, new.first(at) & NAME, Ordering::Release);
+        // Release: pairs with the load in `read`.
+        cells.lines.store(lines as u64, Ordering::Release);
         moved.into_iter().for_each(take_out);
         cells.update_passing(new, 0, lines);
         Ok(())
@@ -702,32 +707,6 @@ impl Cells {
             }
         }
         None
-    }
-
-    /// Calls `found` with the cell of each entry in the first `count` lines that its way does not meet, and its words.
-    fn each_off_its_way(
-        &self,
-        array: Array<'_>,
-        count: usize,
-        mut found: impl FnMut(usize, CellWords),
-    ) {
-        // For each eighth of all ways, the first of the lines before this one that they pass one after the other.
-        let mut begins = [0; 8];
-        for line in 0..count {
-            for at in cells_of(line) {
-                let Some(words) = array.held(at) else { continue };
-                let begin = begins[eighth(self.hash_of(words))];
-                if !(begin..=line).contains(&self.home(array, words)) {
-                    found(at, words);
-                }
-            }
-            let tags = array.tags(line);
-            for (eighth, begin) in begins.iter_mut().enumerate() {
-                if tags & passing_of(eighth) == 0 {
-                    *begin = line + 1;
-                }
-            }
-        }
     }
 
     /// Stores entries, each in the first cell of its way that has none. They come in the order of the lines at which
