@@ -158,7 +158,7 @@ pub enum Error {
         /// The layout with the shortest fingerprints that has room for so many, if it is another one.
         other: Option<&'static str>,
     },
-    /// The time of a generation is zero.
+    /// The time of a generation is zero, or there is a [clock](crate::Builder::clock) and no such time.
     ///
     /// Request a [longer one](crate::Builder::every).
     NoTime,
@@ -402,7 +402,7 @@ impl fmt::Display for Error {
                 }
                 other.map_or(Ok(()), |other| write!(f, ": one in {other} has so many"))
             }
-            Self::NoTime => f.write_str("a generation takes some time, and zero was requested"),
+            Self::NoTime => f.write_str("a generation takes some time: call `every` with more than zero"),
             Self::NoSuchLayout => f.write_str(
                 "no such filter has a layout of this name: the documentation of `Layout` lists the names",
             ),

@@ -31,7 +31,8 @@ use crate::table::entry::NoValues;
 /// one. The [documentation of the crate](crate#which-insert) says which of them to use.
 ///
 /// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of
-/// a [layout that can grow](GrowingLayout). `S` is the hasher of the items.
+/// a [layout that can grow](GrowingLayout). `S` is the hasher of the items. (So `CuckooFilter::new()` makes a
+/// [`GrowableCuckooFilter`]: one of fixed size needs a number of items.)
 ///
 /// The filter implements neither `Extend` nor `FromIterator`, since these cannot return an error when
 /// the filter is full. Use [`insert_all`](Self::insert_all) for an iterator, and

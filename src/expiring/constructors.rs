@@ -215,6 +215,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
                 other: None,
             });
         }
+        // By a clock alone, no generation would ever end.
+        let period = period.or(now.map(|_| Duration::ZERO));
         let clock = |period| now.unwrap_or_else(|| coarse::clock_for(period));
         let timer = |period| Timer::new(period, Duration::ZERO, clock(period)).ok_or(Error::NoTime);
         period.map(timer).transpose()

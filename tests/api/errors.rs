@@ -207,7 +207,7 @@ fn all() -> Vec<(Error, &'static str)> {
             Error::GenerationsOutOfRange { generations: 2, max: 0, other: Some("Fp16x4") },
             "this layout has no room for the generations of such a filter: one in Fp16x4 has so many",
         ),
-        (Error::NoTime, "a generation takes some time, and zero was requested"),
+        (Error::NoTime, "a generation takes some time: call `every` with more than zero"),
         (
             Error::NoSuchLayout,
             "no such filter has a layout of this name: the documentation of `Layout` lists the names",

@@ -173,8 +173,10 @@ fn times_without_end() {
         NOW.set(1000);
         assert_eq!(seen.insert(&1), Ok(true), "time goes on");
     }
-    let error = builder(wide(), 2).capacity(100).every(Duration::ZERO).build().unwrap_err();
-    assert_eq!(error, Error::NoTime);
+    let builder = builder(wide(), 2).capacity(100);
+    for builder in [builder.clone().every(Duration::ZERO), builder.clock(now)] {
+        assert_eq!(builder.build().unwrap_err(), Error::NoTime);
+    }
 }
 
 /// A copy goes on by the same time; what is restored has none until it gets one.
