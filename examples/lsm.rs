@@ -2,9 +2,8 @@
 //!
 //! The value of a pair is the number of a run. What the maplet holds follows from the list of runs alone: one pair for
 //! each key of each run. So a snapshot of the maplet is saved with its list, and after a crash the two lists are
-//! compared: pairs of runs that are only in the saved list are removed, pairs of runs that are only in the newer list
-//! are inserted. This reads the files of both. So a compaction deletes no file of a run that is in the saved list; the
-//! next save does.
+//! compared: pairs of runs that are only in the saved list are removed by their number, pairs of runs that are only in
+//! the newer list are inserted.
 //!
 //! A file of a run has two blocks: its rows, and a filter of their keys. A process that only reads has no maplet: it
 //! keeps these blocks in a cache, and asks each filter where its bytes lie.
@@ -75,9 +74,7 @@ impl Store {
         self.write(&file_name(number), &encode(&rows)?)?;
         let pairs: Vec<(u64, u32)> = rows.keys().map(|&key| (key, number)).collect();
         if let Err(failed) = self.maplet.insert_many(&pairs) {
-            for (key, number) in &pairs[..failed.stored()] {
-                self.maplet.remove(key, *number);
-            }
+            self.maplet.remove_value(number);
             return Err(failed.into()); // the rows stay in memory
         }
         let mut runs = self.runs();
@@ -112,27 +109,21 @@ impl Store {
         self.commit(&runs)?;
         self.reach("a compaction, before its pairs are replaced");
 
-        // 3. Replace the pairs.
+        // 3. Replace the pairs: one for each key of the new run.
         for key in upper.keys().filter(|key| rows.contains_key(key)) {
             self.maplet.replace(key, newer, merged)?;
         }
         self.reach("a compaction, when some pairs are replaced");
-        for key in lower.keys().filter(|key| rows.contains_key(key)) {
-            if upper.contains_key(key) {
-                self.maplet.remove(key, older); // it has its pair with `merged`
-            } else {
-                self.maplet.replace(key, older, merged)?;
-            }
+        for key in lower.keys().filter(|key| rows.contains_key(key) && !upper.contains_key(key)) {
+            self.maplet.replace(key, older, merged)?;
         }
 
-        // 4. Drop the old runs, then the pairs of keys that the new run does not have.
+        // 4. Drop the old runs, then what is left of their pairs.
         *self.runs.write() = runs;
-        for (run, number) in [(upper, newer), (lower, older)] {
-            for key in run.keys().filter(|key| !rows.contains_key(key)) {
-                self.maplet.remove(key, number);
-            }
+        for number in [newer, older] {
+            self.maplet.remove_value(number);
         }
-        self.delete_files(&saved)
+        self.delete_files()
     }
 
     /// Saves the maplet, and the list of runs that it is for. Lookups go on; changes wait.
@@ -143,9 +134,9 @@ impl Store {
         bytes.extend(numbers.iter().map(|&number| number as u8));
         bytes.extend(self.maplet.snapshot()?.as_bytes());
         self.write("maplet", &bytes)?;
-        self.reach("a save, before the old files are deleted");
+        self.reach("a save, when its file is written");
         *saved = numbers;
-        self.delete_files(&saved)
+        Ok(())
     }
 
     fn open(folder: &Path) -> Result<Self> {
@@ -155,10 +146,8 @@ impl Store {
             Ok(loaded) => loaded,
             Err(_) => (BTreeSet::new(), Self::new_maplet()?),
         };
-        for number in saved.difference(&live) {
-            for key in read(folder, *number)?.keys() {
-                maplet.remove(key, *number);
-            }
+        for &number in saved.difference(&live) {
+            maplet.remove_value(number);
         }
         let mut runs = Runs::new();
         for &number in &live {
@@ -171,7 +160,7 @@ impl Store {
         let runs = RwLock::new(Arc::new(runs));
         let (folder, saved, end) = (folder.to_owned(), Mutex::new(saved), OnceLock::new());
         let store = Self { folder, maplet, runs, saved, end };
-        store.delete_files(&store.saved.lock())?; // of runs that were not committed
+        store.delete_files()?; // of runs that were not committed
         Ok(store)
     }
 
@@ -215,9 +204,9 @@ impl Store {
         Ok(fs::rename(new, self.folder.join(name))?)
     }
 
-    /// Deletes the files of runs that neither the list nor the saved one names.
-    fn delete_files(&self, saved: &BTreeSet<u32>) -> Result<()> {
-        for number in self.unused(saved) {
+    /// Deletes the files of runs that the list does not name.
+    fn delete_files(&self) -> Result<()> {
+        for number in self.unused(&BTreeSet::new()) {
             match fs::remove_file(self.folder.join(file_name(number))) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
                 _ => {}
@@ -320,7 +309,7 @@ const STEPS: [&str; 4] = [
     "a compaction, before its commit",
     "a compaction, before its pairs are replaced",
     "a compaction, when some pairs are replaced",
-    "a save, before the old files are deleted",
+    "a save, when its file is written",
 ];
 const ENDED: i32 = 3;
 const VERSIONS: u64 = 24;
