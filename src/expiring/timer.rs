@@ -87,9 +87,13 @@ impl Timer {
 
     /// When the generation began that is present, and the time; it is now while a thread advances.
     fn began_and_now(&self) -> (u64, u64) {
-        let idle = self.advancing.try_lock();
         let (began, now) = (self.began(), self.now());
-        (if idle.is_some() { began } else { now }, now)
+        // A thread that has ended this one since it began, and has not said so yet, had found it due.
+        if now.saturating_sub(began) < self.period {
+            return (began, now);
+        }
+        let idle = self.advancing.try_lock();
+        (if idle.is_some() { self.began() } else { now }, now)
     }
 
     /// Whether a generation is due.

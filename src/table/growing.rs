@@ -362,6 +362,9 @@ impl<V: Values> Growing<V> {
     /// positive; the table cannot know it.
     pub(super) fn limit_doubled(&self, doubled_of: &mut DoubledOf, slots: u64) {
         let mut excess = self.doubled().saturating_sub(slots);
+        if excess == 0 {
+            return;
+        }
         self.changing.doubled.fetch_add(excess.wrapping_neg(), Ordering::Relaxed);
         for (_, doubled) in doubled_of {
             let less = excess.min(*doubled);

@@ -20,7 +20,7 @@
 //! The other way, an entry leaves the cells after the version was bumped.
 //!
 //! **Back.** A removal that frees a slot looks at one entry of the shard, and puts a copy of it into a bucket if there
-//! is room: so a table that was full for a while does not stay slow. Which entry that is depends on the item that was
+//! is room: so the stash of a table that was full for a while empties itself. Which entry that is depends on the item that was
 //! removed and on what is in the shard: so equal operations give equal tables, also after one was restored.
 
 mod cells;
@@ -393,6 +393,11 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
         let entry = Entry::knowing(bits.into(), found.known);
         let new = Key { entry, ..key };
+        // One entry more, if another copy of the old one stays. As inserts, no more of them than a full table has.
+        let is_more = found.copies > 1 && writer.copies_of(new.even()) == 0;
+        if is_more && self.looks_full() {
+            return Err(Refusal::Full);
+        }
         self.put_in_stash(&mut writer, new, 1)?;
         // In its cell, which may be another one now.
         let found = writer.longest(self.query(key, true)).expect("the mutex is held");

@@ -238,6 +238,19 @@ fn restarts_do_not_count() {
     }
 }
 
+/// Threads that ask at once are told the same.
+#[test]
+fn each_thread_is_told_the_time() {
+    let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
+    let [period, elapsed] = [PERIOD, PERIOD / 2].map(Duration::from_nanos);
+    seen.set_every_by(period, elapsed, || Duration::ZERO).unwrap();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!((0..20_000).all(|_| seen.elapsed() == Some(elapsed))));
+        }
+    });
+}
+
 /// An advance by hand ends a generation early; the next one ends when it would have.
 #[test]
 fn advances_by_hand_beside_the_clock() {

@@ -567,11 +567,14 @@ impl<'a> Writer<'a> {
         self.cells.update_passing(array, 0, array.lines);
     }
 
-    /// Takes everything out.
+    /// Takes everything out, and begins with no lines again: so what was large once is not for ever. Every version was
+    /// bumped before: whoever has an older number of lines looks again.
     pub(super) fn clear(&mut self) {
         let array = self.array();
         (0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));
         (0..array.lines).for_each(|line| array.set_tags(line, 0));
+        // Release: pairs with the load in `read`.
+        self.cells.lines.store(0, Ordering::Release);
         self.owned.changes += 1;
         self.owned.of_groups.fill(0);
         self.cells.entries.set(0);

@@ -793,7 +793,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if was_alone { began + due * self.period } else { self.now() }" with "began + due * self.period"
         => TIMED;
     TIMER began_and_now: "a copy has the time of the generation before"
-        replace "if idle.is_some() { began } else { now }" with "began" => TIMED;
+        replace "if idle.is_some() { self.began() } else { now }" with "began" => TIMED;
     TIMER advance_due: "two threads end the generations that are due"
         replace "self.began() != began" with "false" => TIMED;
     TIMER advance_due: "the next generation begins before it is published"

@@ -126,7 +126,7 @@ impl Modelled {
                 let mut writer = self.cells.lock();
                 let changes = writer.changes();
                 writer.clear();
-                assert!(writer.changes() > changes);
+                assert!(writer.changes() > changes && writer.array().lines == 0);
                 drop(writer);
                 self.copies.clear();
                 self.of_groups = [0; GROUPS];
