@@ -74,8 +74,14 @@ impl Table {
             },
             25..50 if is_maplet => {
                 let other = (value + 1 + operation % 2) % VALUES as u32;
-                let replaced = subject.replace(item, other);
-                if replaced { Outcome::Replaced(first + other as usize) } else { Outcome::NotThere }
+                match subject.try_replace(item, other) {
+                    Ok(true) => Outcome::Replaced(first + other as usize),
+                    Ok(false) => Outcome::NotThere,
+                    Err(error) => {
+                        assert_eq!(error, Error::Full);
+                        Outcome::Full
+                    }
+                }
             }
             25..40 => match subject.insert_unique(item) {
                 Ok(true) => Outcome::Unique,

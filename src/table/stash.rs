@@ -393,9 +393,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
         let entry = Entry::knowing(bits.into(), found.known);
         let new = Key { entry, ..key };
-        // One entry more, if another copy of the old one stays. As inserts, no more of them than a full table has.
+        // One entry more, if another copy of the old one stays: not if there are about as many as slots.
         let is_more = found.copies > 1 && writer.copies_of(new.even()) == 0;
-        if is_more && self.looks_full() {
+        if is_more && 8 * self.stashed_entries() >= 7 * self.slots() {
             return Err(Refusal::Full);
         }
         self.put_in_stash(&mut writer, new, 1)?;
