@@ -573,8 +573,8 @@ impl<'a> Writer<'a> {
         let array = self.array();
         (0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));
         (0..array.lines).for_each(|line| array.set_tags(line, 0));
-        // Release: pairs with the load in `read`.
-        self.cells.lines.store(0, Ordering::Release);
+        // Relaxed: who reads that there are none reads nothing else.
+        self.cells.lines.store(0, Ordering::Relaxed);
         self.owned.changes += 1;
         self.owned.of_groups.fill(0);
         self.cells.entries.set(0);
