@@ -76,12 +76,14 @@ macro_rules! by_format {
         by_format!($inner, const { L::ONLY.is_some() }, $table => $result)
     };
     (lookup: $inner:expr, $table:ident => $result:expr) => {{
-        let is_likely = const { L::ONLY.is_some() } || $inner.state.layout() == <crate::storage::operations::FormatOf<L> as crate::layout::Format>::ID;
+        let default = <crate::storage::operations::FormatOf<L> as crate::layout::Format>::ID;
+        let is_likely = const { L::ONLY.is_some() } || $inner.state.layout() == default;
         by_format!($inner, is_likely, $table => $result)
     }};
     ($inner:expr, $is_here:expr, $table:ident => $result:expr) => {
         if $is_here {
-            let $table = crate::table::Table::<crate::storage::operations::FormatOf<L>, _>::new(&$inner.state);
+            type Known<L> = crate::storage::operations::FormatOf<L>;
+            let $table = crate::table::Table::<Known<L>, _>::new(&$inner.state);
             $result
         } else {
             crate::layout::by_layout!($inner.state.layout(), F => {

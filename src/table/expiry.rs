@@ -57,8 +57,8 @@ impl<B: Buckets> State<B> {
         self.changing.expiry.retiring.store(retiring, Ordering::Release);
     }
 
-    /// Some entries with the value that is retiring are dropped. Called before the store that takes them out of a word, or,
-    /// of the stash, while the stripes are held for which step 6 waits.
+    /// Some entries with the value that is retiring are dropped. Called before the store that takes them out of a word,
+    /// or, of the stash, while the stripes are held for which step 6 waits.
     pub(super) fn add_dropped(&self, entries: usize) {
         // Relaxed: whoever sees a word without them has synchronized with that store.
         self.changing.expiry.dropped.fetch_add(entries as u64, Ordering::Relaxed);
@@ -72,6 +72,7 @@ impl<B: Buckets> State<B> {
         let mut doubled_of = growing.splitting().lock();
         let doubled = growing.forget_doubled(&mut doubled_of, value);
         if !doubled_of.is_empty() && growing.doubled() > self.copies() {
+            // As it looks: it is exact while all stripes are held.
             let _locked = self.lock_all();
             growing.limit_doubled(&mut doubled_of, self.copies());
         }

@@ -358,13 +358,14 @@ impl<V: Values> Growing<V> {
         doubled
     }
 
-    /// No more than so many slots are in use. One that a split has added may be removed, or get another value, as a false
-    /// positive; the table cannot know it.
+    /// No more than so many slots are in use. One that a split has added may be removed, or get another value, as a
+    /// false positive; the table cannot know it.
     pub(super) fn limit_doubled(&self, doubled_of: &mut DoubledOf, slots: u64) {
         let mut excess = self.doubled().saturating_sub(slots);
         if excess == 0 {
             return;
         }
+        // Relaxed: a number that orders nothing.
         self.changing.doubled.fetch_add(excess.wrapping_neg(), Ordering::Relaxed);
         for (_, doubled) in doubled_of {
             let less = excess.min(*doubled);

@@ -93,17 +93,18 @@ impl<B: Buckets> Recording<'_, B> {
         if let Some((growing, doubled_of)) = table.buckets.growing().zip(splitting.as_deref_mut()) {
             growing.limit_doubled(doubled_of, table.copies());
         }
-        let image = room.map(|mut doubled_of: DoubledOf| Image {
+        let doubled_of = room.map(|mut copied: DoubledOf| {
+            let counts = splitting.iter().flat_map(|doubled_of| doubled_of.iter());
+            copied.extend(counts.filter(|&&(_, doubled)| doubled > 0));
+            copied
+        });
+        let image = doubled_of.map(|doubled_of| Image {
             grown: table.grown(),
             // No generation begins while the mutex is held.
             generations: table.generations(),
             occupied: table.stripes().occupied(),
             stashed: Vec::new(),
-            doubled_of: {
-                let counts = splitting.iter().flat_map(|doubled_of| doubled_of.iter());
-                doubled_of.extend(counts.filter(|&&(_, doubled)| doubled > 0));
-                doubled_of
-            },
+            doubled_of,
             words: Vec::new(),
         });
         also();

@@ -20,8 +20,8 @@
 //! The other way, an entry leaves the cells after the version was bumped.
 //!
 //! **Back.** A removal that frees a slot looks at one entry of the shard, and puts a copy of it into a bucket if there
-//! is room: so the stash of a table that was full for a while empties itself. Which entry that is depends on the item that was
-//! removed and on what is in the shard: so equal operations give equal tables, also after one was restored.
+//! is room: so the stash of a table that was full for a while empties itself. Which entry that is depends on the item
+//! that was removed and on what is in the shard: so equal operations give equal tables, also after one was restored.
 
 mod cells;
 

@@ -98,6 +98,7 @@ fn a_layout_by_its_name() {
     for name in ["", "fp16x4", "AnyLayout", "Fp16x4 "] {
         assert_eq!(builder().layout_named(name).unwrap_err(), Error::NoSuchLayout);
     }
+    assert!(format!("{:?}", builder().layout_named("Fp21x3").unwrap()).contains("Fp21x3"));
     let short = CuckooMaplet::builder().layout_named("Fp8x8").unwrap().value_bits(6).build();
     assert!(matches!(short, Err(Error::ValueBitsOutOfRange { other: Some("Fp12x5"), .. })));
 }

@@ -3,8 +3,8 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -192,6 +192,8 @@ fn copies_and_the_clock() {
     NOW.set(PERIOD);
     assert!([&copy, &restored].into_iter().all(|seen| seen.insert(&2) == Ok(true)));
     assert_eq!([&seen, &copy, &restored].map(Seen::generation), [0, 1, 0]);
+    let printed = format!("{:?}", builder(wide(), 4).every(Duration::from_secs(7)));
+    assert!(printed.contains("generations: 4, period: Some(7s)"), "{printed}");
     assert_eq!(restored.set_every(Duration::ZERO, Duration::ZERO), Err(Error::NoTime));
     restored.set_every(Duration::from_nanos(1), Duration::ZERO).unwrap();
     thread::sleep(Duration::from_millis(1));
@@ -244,11 +246,12 @@ fn each_thread_is_told_the_time() {
     let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
     let [period, elapsed] = [PERIOD, PERIOD / 2].map(Duration::from_nanos);
     seen.set_every_by(period, elapsed, || Duration::ZERO).unwrap();
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| assert!((0..20_000).all(|_| seen.elapsed() == Some(elapsed))));
-        }
-    });
+    let barrier = Barrier::new(4);
+    let ask = || {
+        barrier.wait();
+        assert!((0..500_000).all(|_| seen.elapsed() == Some(elapsed)));
+    };
+    thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(ask))));
 }
 
 /// An advance by hand ends a generation early; the next one ends when it would have.

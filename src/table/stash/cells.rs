@@ -23,7 +23,8 @@
 //!
 //! **Readers take no lock.** The cell of an entry does not change while the entry is in the stash, unless the
 //! number of lines is doubled. Then each entry is copied to where it will be found, the new number is stored, and the
-//! first copy is taken out. A reader that used the old number compares it with the new one.
+//! first copy is taken out. A reader that used the old number compares it with the new one. (It becomes less only where
+//! all entries are taken out, after the versions of all of them were bumped: so it may become the old one again.)
 
 use core::{iter, mem};
 
@@ -322,7 +323,7 @@ impl Cells {
         true
     }
 
-    /// Whether certainly no entry is there that is query. `false`: there is one, or the number of lines was doubled
+    /// Whether certainly no entry is there that is query. `false`: there is one, or the number of lines has changed
     /// meanwhile. Takes no lock.
     #[inline(always)]
     pub(super) fn lacks(&self, query: StashQuery) -> bool {
@@ -401,8 +402,8 @@ impl Cells {
         }
     }
 
-    /// Calls `found` with each entry that is query. `false`: the number of lines was doubled meanwhile, so some may
-    /// have been missed. Takes no lock.
+    /// Calls `found` with each entry that is query. `false`: the number of lines has changed meanwhile, so some may have
+    /// been missed. Takes no lock.
     pub(super) fn read(&self, query: StashQuery, found: impl FnMut(Match)) -> bool {
         // Acquire: pairs with the store of `grow`. Whoever sees the number sees the lines.
         let lines = self.lines.load(Ordering::Acquire);
