@@ -374,6 +374,12 @@ pub fn stash<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) {
     table::<M>(shared).restore_stash(&[words]).expect("memory for a model");
 }
 
+/// Gives the stash, which holds this item, another number of lines, without regard to how many it needs.
+pub fn resize_stash<M: Modelled>(shared: &M::Shared, hash: u64, home: Home, lines: usize) {
+    let mut cells = table::<M>(shared).lock_cells(key::<M>(hash, home));
+    cells.resize(lines).expect("memory for a model");
+}
+
 /// The copies of the item, which has this hash.
 pub fn copies<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) -> usize {
     table::<M>(shared).count(key::<M>(hash, home))

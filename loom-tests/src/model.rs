@@ -593,6 +593,14 @@ pub fn widen<M: Subject>() -> Step<M> {
     })
 }
 
+/// [`Thread::resize_stash`].
+pub fn resize_stash<M: Subject>(item: Item, lines: usize) -> Step<M> {
+    does(move |thread| {
+        thread.resize_stash(item, lines);
+        true
+    })
+}
+
 /// [`Thread::get`], which must find these, among others.
 pub fn get<M: Storage + 'static, const N: usize>(key: Item, items: [Item; N]) -> Step<Maplet<M>> {
     does(move |thread| {
@@ -924,6 +932,11 @@ impl<M: Subject> Thread<M> {
     /// Gives the table all its stripes and versions, and its words another place. Not recorded.
     pub fn widen(&self) {
         probe::widen::<M>(&self.shared);
+    }
+
+    /// Gives the stash, which holds this item, another number of lines. Not recorded.
+    pub fn resize_stash(&self, item: Item, lines: usize) {
+        probe::resize_stash::<M>(&self.shared, item.hash, item.home, lines);
     }
 
     /// Stores a copy of the item in this bucket, which must have a free slot. Not recorded.

@@ -39,9 +39,6 @@ use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 /// Groups of versions for each shard in larger tables: so no table has more shards than it has versions at first, and
 /// groups that share a version are in one shard.
 const GROUPS_PER_SHARD: usize = if cfg!(coucal_model) { 1 << 30 } else { 128 };
-/// Slots for each class of entries from which one is chosen, at the most: the entries of a class are then in some
-/// hundreds of lines at the most.
-const SLOTS_PER_CLASS: usize = 1 << 10;
 
 /// What finds no room in its buckets.
 pub(super) struct Stash {
@@ -440,9 +437,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let Place { position, entry } = removed.even();
         let copies = cells.copies().rotate_left(48);
         let number = position ^ u64::from(entry.bits()) << 32 ^ copies;
-        // A shard whose entries are few now may still have as many lines as when all slots were full.
-        let least = self.slots() / self.state.changing.stash.shards().len() / SLOTS_PER_CLASS;
-        cells.lock().choose(geometry::mix(number), least)
+        cells.lock().choose(geometry::mix(number))
     }
 }
 

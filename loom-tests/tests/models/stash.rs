@@ -36,6 +36,8 @@ models_of_three! {
     snapshot_beside_going_back
     doubling_against_lookup
     doubling_against_removal
+    halving_against_lookup
+    halving_and_doubling_against_lookup
     cell_used_again_against_lookup
     passed_line_against_lookup
     going_back_from_a_passed_line_against_lookup
@@ -280,6 +282,21 @@ fn doubling_against_removal<L: Layout>() {
     let (mut setup, [x, ..], _) = stashed::<L, 3>();
     let new = setup.item(2, 3);
     setup.thread([insert(new)]).thread([remove(x), !contains(x)]).check(66, 2);
+}
+
+/// Only one entry is left then, and its way begins in another line again.
+fn halving_against_lookup<L: Layout>() {
+    let (mut setup, x) = one_item::<L>(&[]);
+    let y = setup.item_of_group(0, 1, x);
+    setup.stash(&[x, y]);
+    setup.thread([resize_stash(x, 4), remove(y)]).thread([contains(x)]).check(73_000, 2);
+}
+
+/// A lookup sees the same number of lines twice, and another one in between.
+fn halving_and_doubling_against_lookup<L: Layout>() {
+    let (mut setup, x) = one_item::<L>(&[]);
+    setup.stash(&[x]);
+    setup.thread([4, 2].map(|lines| resize_stash(x, lines))).thread([contains(x)]).check(78_000, 3);
 }
 
 /// It goes back to a bucket, and an entry at another position takes its cell: one of those of which the way begins in

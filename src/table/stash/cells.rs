@@ -22,9 +22,9 @@
 //! are met on one way. Entries of different lengths are on different ways, the longest of which is looked at first.
 //!
 //! **Readers take no lock.** The cell of an entry does not change while the entry is in the stash, unless the
-//! number of lines is doubled. Then each entry is copied to where it will be found, the new number is stored, and the
-//! first copy is taken out. A reader that used the old number compares it with the new one. (It becomes less only where
-//! all entries are taken out, after the versions of all of them were bumped: so it may become the old one again.)
+//! number of lines is doubled or halved. Then each entry is copied to where it will be found, the new number is stored,
+//! and the first copy is taken out. A reader that used the old number compares it with the new one, and how often it
+//! has changed: so it also sees that the number has become the old one again.
 
 use core::{iter, mem};
 
@@ -40,6 +40,8 @@ const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
 const SHIFT: u32 = if cfg!(coucal_model) { 3 } else { 7 };
 /// Lines in a piece, as a power of two.
 const LINES_SHIFT: u32 = SHIFT - 1 - LINE.ilog2();
+/// The least number of lines, but for none.
+const FEWEST_LINES: usize = 1 << LINES_SHIFT;
 
 /// The lowest bit of each byte.
 const ONES: u64 = u64::MAX / 0xff;
@@ -89,7 +91,7 @@ pub(in crate::table) struct Match {
 }
 
 pub(super) struct Cells {
-    /// The number of lines in use: 0, or a power of two.
+    /// The number of lines in use, 0 or a power of two, in the lower half; and in the upper one how often it has changed.
     lines: AtomicU64,
     /// A word for each line.
     tags: PieceArray<LINES_SHIFT>,
@@ -114,11 +116,12 @@ struct Owned {
     of_groups: Box<[u32]>,
 }
 
-/// How many cells were seen one after the other, of so many. Only where these become more do entries get to others.
+/// How many cells were seen one after the other, of so many lines. Only where that number changes do entries get to
+/// other cells.
 #[derive(Default)]
 pub(super) struct Seen {
     cells: usize,
-    of: usize,
+    lines: u64,
 }
 
 /// The highest bit of the byte of each cell of a line with this tag.
@@ -341,12 +344,12 @@ impl Cells {
     /// As `lacks`, of the length of `entry`: mostly by the tags of one line.
     #[inline(always)]
     fn lacks_length(&self, lines: u64, entry: Entry, query: StashQuery) -> bool {
-        if lines == 0 {
+        let Some(mask) = (lines as u32).checked_sub(1) else {
             return true;
-        }
+        };
         let hash = self.hash(name(entry), prefix(query.item.position, entry.known()));
         // Acquire, as in `scan`.
-        let tags = self.tags.view().word((hash & (lines - 1)) as usize).load(Ordering::Acquire);
+        let tags = self.tags.view().word((hash as u32 & mask) as usize).load(Ordering::Acquire);
         (with_tag(tags, tag(hash)) | tags & passing(hash)) == 0 || !self.holds(lines, entry, query)
     }
 
@@ -378,7 +381,7 @@ impl Cells {
         let (name, position) = (name(entry), prefix(item.position, entry.known()));
         let (hash, mask) = (self.hash(name, position), u64::from(mask) | LENGTH);
         let (tags, words) = (self.tags.view(), self.words.view());
-        for line in way(hash as usize, lines as usize) {
+        for line in way(hash as usize, lines as u32 as usize) {
             // Acquire, as all loads here: they pair with the stores of the writer. Who misses an entry since it was
             // taken out sees the version that was bumped before, or the new number of lines.
             let tags = tags.word(line).load(Ordering::Acquire);
@@ -405,7 +408,7 @@ impl Cells {
     /// Calls `found` with each entry that is query. `false`: the number of lines has changed meanwhile, so some may have
     /// been missed. Takes no lock.
     pub(super) fn read(&self, query: StashQuery, found: impl FnMut(Match)) -> bool {
-        // Acquire: pairs with the store of `grow`. Whoever sees the number sees the lines.
+        // Acquire: pairs with the store of `set_lines`. Whoever sees the number sees the lines.
         let lines = self.lines.load(Ordering::Acquire);
         self.scan(lines, query, found);
         // Relaxed: the loads of the cells keep it behind them.
@@ -477,7 +480,7 @@ impl<'a> Writer<'a> {
     /// Makes room for some more entries.
     pub(super) fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
         while !self.has_room(more) {
-            self.grow()?;
+            self.resize((2 * self.array().lines).max(FEWEST_LINES))?;
         }
         Ok(())
     }
@@ -560,22 +563,34 @@ impl<'a> Writer<'a> {
         if passed > 0 {
             self.cells.update_passing(array, home, passed);
         }
+        self.shrink();
     }
 
     /// The same, after any number of entries were taken out.
     pub(super) fn forget_ways(&mut self) {
         let array = self.array();
         self.cells.update_passing(array, 0, array.lines);
+        self.shrink();
     }
 
-    /// Takes everything out, and begins with no lines again: so what was large once is not for ever. Every version was
-    /// bumped before: whoever has an older number of lines looks again.
+    /// Halves the number of lines while less than a quarter of the cells have entries: so what was large once is not for
+    /// ever. Without memory for that, lines stay.
+    fn shrink(&mut self) {
+        let mut lines = self.array().lines;
+        while lines > FEWEST_LINES
+            && 4 * self.len() < LINE * lines
+            && self.resize(lines / 2).is_ok()
+        {
+            lines /= 2;
+        }
+    }
+
+    /// Takes everything out, and begins with no lines again.
     pub(super) fn clear(&mut self) {
         let array = self.array();
         (0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));
         (0..array.lines).for_each(|line| array.set_tags(line, 0));
-        // Relaxed: who reads that there are none reads nothing else.
-        self.cells.lines.store(0, Ordering::Relaxed);
+        self.set_lines(0);
         self.owned.changes += 1;
         self.owned.of_groups.fill(0);
         self.cells.entries.set(0);
@@ -595,11 +610,11 @@ impl<'a> Writer<'a> {
         seen: &mut Seen,
         wanted: impl Fn(u32) -> bool,
     ) -> Option<(usize, Place)> {
-        let array = self.array();
-        if seen.of != array.len() {
-            *seen = Seen { cells: 0, of: array.len() };
+        let (lines, array) = (self.lines(), self.array());
+        if seen.lines != lines {
+            *seen = Seen { cells: 0, lines };
         }
-        while seen.cells < seen.of {
+        while seen.cells < array.len() {
             let (at, held) = (seen.cells, array.held(seen.cells));
             seen.cells += 1;
             if let Some(words) = held.filter(|&[first, _]| wanted(first as u32)) {
@@ -628,10 +643,10 @@ impl<'a> Writer<'a> {
 
     /// The entry that a number chooses, each with about the same chance, or none. It depends on the entries alone, and
     /// not on the cells that they are in: hashes are divided into classes by their lowest bits, as many as there are
-    /// entries, or `least` if that is more; and the number names a class, and one entry of it.
-    pub(super) fn choose(&self, number: u64, least: usize) -> Option<Place> {
+    /// entries; and the number names a class, and one entry of it.
+    pub(super) fn choose(&self, number: u64) -> Option<Place> {
         let (cells, array) = (self.cells, self.array());
-        let classes = self.len().max(least).next_power_of_two();
+        let classes = self.len().next_power_of_two();
         let class = number as usize % classes;
         let of_class = |&words: &CellWords| cells.hash_of(words) as usize % classes == class;
         let homes = (class & array.mask()..array.lines).step_by(classes);
@@ -644,11 +659,10 @@ impl<'a> Writer<'a> {
         chosen.map(|words| Stashed::of_words(words).place)
     }
 
-    /// Doubles the number of lines. Copy, publish, take out: a reader finds each entry by either number, or sees that
-    /// the number is another one. Takes time in proportion to the number of cells.
-    fn grow(&mut self) -> Result<(), NoMemory> {
+    /// Another number of lines: twice as many, the first, or half. Copy, publish, take out: a reader finds each entry by
+    /// either number, or sees that the number has changed. Takes time in proportion to the number of cells.
+    pub(in crate::table) fn resize(&mut self, lines: usize) -> Result<(), NoMemory> {
         let (cells, old) = (self.cells, self.array());
-        let lines = if old.lines == 0 { 1 << LINES_SHIFT } else { 2 * old.lines };
         cells.tags.try_reach(lines)?;
         cells.words.try_reach(2 * LINE * lines)?;
         let new = cells.array(lines as u64);
@@ -660,29 +674,36 @@ impl<'a> Writer<'a> {
         for at in 0..old.len() {
             let Some(words) = old.held(at) else { continue };
             // The others are behind the beginning of their ways, which pass all lines up to them.
-            let home = cells.home(new, words);
-            if home > at / LINE {
+            let (home, line) = (cells.home(new, words), at / LINE);
+            if home > line || line >= lines {
                 let before = last[home].replace(moved.len());
                 moved.push((at, before));
             }
         }
         let of_line = |&last: &Option<usize>| iter::successors(last, |&place| moved[place].1);
-        let words = |place: usize| [new.first(moved[place].0), new.second(moved[place].0)];
+        let words = |place: usize| [old.first(moved[place].0), old.second(moved[place].0)];
         cells.put_in_order(new, last.iter().flat_map(of_line).map(words));
         // Release, as in `store`.
-        let take_out = |(at, _)| new.set_first(at, new.first(at) & NAME, Ordering::Release);
-        // Release: pairs with the load in `read`.
-        cells.lines.store(lines as u64, Ordering::Release);
+        let take_out = |(at, _)| old.set_first(at, old.first(at) & NAME, Ordering::Release);
+        self.set_lines(lines);
         moved.into_iter().for_each(take_out);
+        (lines..old.lines).for_each(|line| old.set_tags(line, 0));
         cells.update_passing(new, 0, lines);
         Ok(())
+    }
+
+    /// Stores the number of lines, and that it has changed.
+    fn set_lines(&self, lines: usize) {
+        let changes = (self.lines() >> u32::BITS) + 1;
+        // Release: pairs with the load in `read`.
+        self.cells.lines.store(changes << u32::BITS | lines as u64, Ordering::Release);
     }
 }
 
 /// For the writer.
 impl Cells {
     fn array(&self, lines: u64) -> Array<'_> {
-        Array { tags: self.tags.view(), words: self.words.view(), lines: lines as usize }
+        Array { tags: self.tags.view(), words: self.words.view(), lines: lines as u32 as usize }
     }
 
     /// The hash of an entry with these words.
@@ -904,18 +925,16 @@ mod tests {
                 grown.take(1, found.unwrap(), 1);
                 grown.forget_way(found.unwrap());
             }
-            assert!(grown.array().lines > filled.array().lines);
-            for least in [0, 64] {
-                let mut chosen = BTreeMap::new();
-                for number in (0..100 * words.len().max(64) as u64).map(geometry::mix) {
-                    let choice = filled.choose(number, least);
-                    assert_eq!(grown.choose(number, least), choice);
-                    if let Some(place) = choice {
-                        *chosen.entry(Stashed { place, copies: 0 }.words()).or_insert(0) += 1;
-                    }
+            assert!(grown.array().lines > filled.array().lines || entries < 150);
+            let mut chosen = BTreeMap::new();
+            for number in (0..100 * words.len() as u64).map(geometry::mix) {
+                let choice = filled.choose(number);
+                assert_eq!(grown.choose(number), choice);
+                if let Some(place) = choice {
+                    *chosen.entry(Stashed { place, copies: 0 }.words()).or_insert(0) += 1;
                 }
-                assert_eq!(chosen.len(), words.len());
             }
+            assert_eq!(chosen.len(), words.len());
         }
     }
 

@@ -258,7 +258,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         file: CELLS,
-        line: "let tags = self.tags.view().word((hash & (lines - 1)) as usize).load(Ordering::Acquire);",
+        line: "let tags = self.tags.view().word((hash as u32 & mask) as usize).load(Ordering::Acquire);",
         how: "Relaxed, not Acquire",
         reason: "argued there; no model has an entry that takes the cell of another, with another tag, in its first line",
     },
@@ -366,14 +366,20 @@ pub const FAULTS: &[Fault] = faults! {
         with "let stamped = self.stamped_key(key, duplicates);
             drop(locked);"
         => &["stash::two_unique_inserts_of_one_item"];
-    CELLS grow: "the number of lines is stored before entries are copied"
+    CELLS resize: "the number of lines is stored before entries are copied"
         swap "cells.put_in_order(new, last.iter().flat_map(of_line).map(words));"
-        and "cells.lines.store(lines as u64, Ordering::Release);"
+        and "self.set_lines(lines);"
         => &["stash::doubling_against_lookup"];
-    CELLS grow: "entries are taken out before the number of lines is stored"
-        swap "cells.lines.store(lines as u64, Ordering::Release);"
+    CELLS resize: "entries are taken out before the number of lines is stored"
+        swap "self.set_lines(lines);"
         and "moved.into_iter().for_each(take_out);"
         => &["stash::doubling_against_lookup"];
+    CELLS resize: "half of the lines are given up with the entries that they have"
+        without "|| line >= lines"
+        => &["stash::halving_against_lookup"];
+    CELLS set_lines: "the number of lines comes back as it was"
+        replace "(self.lines() >> u32::BITS) + 1" with "self.lines() >> u32::BITS"
+        => &["stash::halving_and_doubling_against_lookup"];
     CELLS lacks: "a lookup does not look again at the number of lines"
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
         => &["stash::doubling_against_lookup"];

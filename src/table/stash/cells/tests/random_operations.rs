@@ -214,7 +214,7 @@ impl Modelled {
     fn refill(&mut self) {
         let choices = |cells: &Cells| {
             let writer = cells.lock();
-            [0, 64].map(|least| [1, 2, 3].map(|n| writer.choose(geometry::mix(n), least)))
+            [1, 2, 3].map(|n| writer.choose(geometry::mix(n)))
         };
         let before = choices(&self.cells);
         let entries = self.copies.iter().map(|(&words, &copies)| {
@@ -226,7 +226,7 @@ impl Modelled {
         self.cells.lock().fill(&mut entries).expect("memory");
         assert_eq!(choices(&self.cells), before);
         let is_held = |place: &Place| self.copies.contains_key(&name_of(*place));
-        assert!(before.as_flattened().iter().flatten().all(is_held));
+        assert!(before.iter().flatten().all(is_held));
     }
 
     /// The entries that an item has by these bits, the longest first.
@@ -282,6 +282,7 @@ impl Modelled {
         assert_eq!(self.cells.copies(), self.copies.values().sum::<usize>() as u64);
         // Each line says which ways pass it, and no others.
         let array = writer.array();
+        assert!(array.lines <= FEWEST_LINES || 4 * entries >= array.len());
         let mut passing = vec![0; array.lines];
         for at in (0..array.len()).filter(|&at| array.held(at).is_some()) {
             let hash = self.cells.hash_of([array.first(at), array.second(at)]);
