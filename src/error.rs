@@ -33,7 +33,7 @@ use std::io;
 pub enum Error {
     /// The filter holds what it was made for: its slots in use and its
     /// [stashed entries](crate::Stats::stashed_entries) together have reached the load at which tables of its
-    /// [layout](crate::Layout) are full, a short search found no free slot, and the filter does not grow, or has its
+    /// [layout](crate::Layout), or growing ones of its [target](crate::growth), are full, a short search found no free slot, and the filter does not grow, or has its
     /// maximum size. Of a merge: it has no room for the items of both.
     ///
     /// Remove items, or build a filter with a larger capacity, or a filter that grows
@@ -82,7 +82,7 @@ pub enum Error {
     /// Free memory, or build a smaller filter.
     OutOfMemory {
         /// The size of what could not be allocated, in bytes: of a table, of the part of it that was to be added or
-        /// read, or of a snapshot without what is [stashed](crate::Stats::stashed_entries).
+        /// read, or of a snapshot, mostly without what is [stashed](crate::Stats::stashed_entries).
         bytes: usize,
     },
     /// What is to be built needs more memory than it [may take](crate::Builder::memory_bytes).

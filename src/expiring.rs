@@ -69,7 +69,7 @@ use crate::table::generations::Stamping;
 /// | operation | waits for | holds |
 /// |---|---|---|
 /// | `contains`, `age` | as `contains`, and as `get` of a maplet | the same |
-/// | `insert`, item of the present generation | nobody, unless something of its version group is stashed: then as `get` of a maplet | nothing |
+/// | `insert`, item of the present generation | nobody, unless it is moved meanwhile, or something of its version group is stashed: then as `get` of a maplet | nothing |
 /// | `insert` else, `insert_if_absent` | as `insert_unique`; for an older item as `replace`; again if another thread was faster | the same |
 /// | `advance` | as `remove_value` | the same |
 /// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N have passed; if another thread advances, nobody, unless the filter is a period behind: then that thread | the same |
@@ -96,7 +96,8 @@ use crate::table::generations::Stamping;
 ///   [`advance_if_due`](Self::advance_if_due) before a lookup that matters, or from a thread of your own. The first
 ///   insert after a pause makes up for all generations that have passed. If these are N or more, it
 ///   [clears](Self::clear) the filter.
-/// * **An `advance` by hand** ends a generation early, and shortens the window by what was left of it.
+/// * **An `advance` by hand** ends a generation early, and the next one ends when this one would have: so the window is
+///   up to a period shorter.
 /// * **The clock** is an [`Instant`](std::time::Instant); but on Linux, for periods from one second on, the coarse
 ///   clock of the system, which goes on by 1 to 10 ms at a time: so much less is an item remembered. Or it is
 ///   [yours](crate::Builder::clock).
@@ -218,7 +219,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// Remembers `item` from now on. `Ok(true)`: it was not seen within the window. `Ok(false)`: it was, or is a [false
     /// positive](Self::false_positive_rate), and belongs to the present generation now.
     ///
-    /// Takes no lock if the item is of the present generation already and in one of its buckets. Otherwise it blocks as
+    /// Takes no lock if the item is of the present generation already, in one of its buckets, and is not being moved. Otherwise it blocks as
     /// [`CuckooFilter::insert_unique`](crate::CuckooFilter::insert_unique) does; and with a
     /// [clock](crate::Builder::every) as [`advance`](Self::advance) does, if a generation is due.
     ///
@@ -251,7 +252,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// So an item that comes again and again is new once in N generations, and with [`insert`](Self::insert) it is new
     /// once.
     ///
-    /// Takes no lock if the item is in one of its buckets. Otherwise it blocks as `insert` does.
+    /// Takes no lock if the item is in one of its buckets and is not being moved. Otherwise it blocks as `insert` does.
     ///
     /// # Errors
     ///
@@ -662,8 +663,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         self.timer.as_ref().map(Timer::period)
     }
 
-    /// How long ago the present generation began, by the [clock](crate::Builder::every), if there is one; zero while
-    /// another thread ends a generation. So a restored filter can [go on](Self::set_every) in it.
+    /// For how long the present period of the [clock](crate::Builder::every) has lasted, if there is one; zero while
+    /// another thread ends a generation. (An `advance` by hand begins no period.) So a restored filter can [go on](Self::set_every) in it.
     ///
     /// # Examples
     ///
@@ -1106,7 +1107,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// An exact copy of the filter as it is at one instant, with a clone of the hasher, and with the same
     /// [clock](crate::Builder::every): changes of one do not reach the other. (Not `Clone`: it may fail, and it waits.)
     ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
+    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot), and some
+    /// 80 bytes more for each stashed entry.
     ///
     /// # Errors
     ///

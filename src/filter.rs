@@ -803,7 +803,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the
     /// other. (Not `Clone`: it may fail, and it waits.)
     ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
+    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot), and some
+    /// 80 bytes more for each stashed entry.
     ///
     /// # Errors
     ///

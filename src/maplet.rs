@@ -48,7 +48,7 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// * **A replacement is atomic**: while [`replace`](Self::replace) runs, a lookup sees the old value or the
 ///   new one, and never neither; of a stashed pair, for a moment it may see both.
 /// * **Lookups**: [`contains_key`](Self::contains_key) is wait-free. [`get`](Self::get) waits for no writer
-///   either in its first eight rounds; if pairs of its version group are moved in each of them, it takes
+///   either in its first seven rounds; if pairs of its version group are moved in each of them, it takes
 ///   the locks of the two buckets of the key. It allocates only if values of the key are stashed.
 /// * **The others** are those of filters, in the [documentation of the crate](crate#guarantees): an
 ///   operation that fails changes nothing; a maplet holds as many pairs as it was built for, however many
@@ -67,7 +67,7 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// | `insert_if_absent` | as `insert_unique` | the same |
 /// | `update` | as `get`, then as `replace`; again if another thread was faster | the same; nothing while your function runs |
 /// | `remove_value` | another one, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; two stripes and the mutex of the shard for each stashed pair that goes; in a growable maplet once the growth mutex | one stripe at a time, for a load and a store; these two and the mutex, for some stores |
-/// | `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 8 rounds, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
+/// | `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 7 rounds or more, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
 ///
 /// # Layouts
 ///
@@ -100,8 +100,8 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// A capacity counts pairs: the values of all keys together. If keys have several values, some buckets fill up
 /// early, and part of the pairs is [stashed](crate#what-finds-no-room), where a pair takes more memory and lookups
 /// take longer. [`stats`](Self::stats) says how many there are. With a larger capacity, or more slots per
-/// bucket, fewer are stashed. With one to three values per key and 200,000 pairs, a maplet of the default layout
-/// that is built for this number stashes 5 % of them, and one that is built for a quarter more stashes none and takes
+/// bucket, fewer are stashed. With one to three values per key and 100,000 pairs, a maplet of the default layout
+/// that is built for this number stashes 6 % of them, and one that is built for a quarter more stashes none and takes
 /// less memory (the example `partitions` of the repository).
 ///
 /// The stashed values of a key lie side by side, and an operation on the key reads all of them (but
@@ -179,7 +179,7 @@ pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 /// ```
 /// use coucal::{CuckooMaplet, Fp32x2, GrowableCuckooMaplet};
 ///
-/// // 46 bits per pair, and a false candidate for one absent key in 200,000.
+/// // With a billion pairs, 47 bits for each, and a false candidate for one absent key in 500,000.
 /// let builder = CuckooMaplet::builder().growable().layout::<Fp32x2>().value_bits(6);
 /// let maplet: GrowableCuckooMaplet<Fp32x2> = builder.build()?;
 /// for key in 0..20_000 {
@@ -224,7 +224,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 
     /// The values of `key`, and few others: see [`Candidates`].
     ///
-    /// Takes no lock, unless pairs of the same version group are moved in each of eight rounds: then it
+    /// Takes no lock, unless pairs of the same version group are moved in each of seven rounds or more: then it
     /// takes the locks of the two buckets of the key, and of the [stash](crate#what-finds-no-room) if something of
     /// the group is there, and blocks while another thread writes there.
     ///
@@ -988,7 +988,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the
     /// other. (Not `Clone`: it may fail, and it waits.)
     ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
+    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot), and some
+    /// 80 bytes more for each stashed entry.
     ///
     /// # Errors
     ///

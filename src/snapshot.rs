@@ -40,7 +40,7 @@ const FIRST_READ: usize = 1 << 13;
 ///   [doubled](crate#growth) (of a filter, if any is), and 128 more, or 144 of an expiring filter, the same on every
 ///   machine. `docs/format.md` in the repository describes each of them. The checksums find damage. They are no
 ///   signature: whoever can change the bytes can make a valid filter of other items.
-/// * **Memory**: that of its bytes. While one is taken, 8 bytes more for each bucket and 32 for each stashed entry.
+/// * **Memory**: that of its bytes. While one is taken, 8 bytes more for each bucket and 16 for each stashed entry.
 /// * **Serde**: with the feature `serde`, it is `Serialize` and `Deserialize`, as its bytes. So a filter goes into any
 ///   format through its snapshot:
 ///
@@ -127,7 +127,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Those of `restore`.
+    /// Those of `restore` that do not depend on the type, the layout or the hasher of a filter.
     ///
     /// # Examples
     ///

@@ -26,7 +26,7 @@ use crate::table::{Buckets, State};
 pub struct Figures {
     /// The [layout](crate::Layout).
     pub layout_name: &'static str,
-    /// The number of items that was asked for: that the filter holds; if it grows, before it grows. 0 if none was.
+    /// The number of items that it holds; if it grows, before it grows: 0 if no number was asked for.
     pub capacity: usize,
     /// The number of items that it holds at its maximum size. The capacity, if it does not grow.
     pub max_capacity: usize,

@@ -162,7 +162,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// Those of a [filter](Builder::build), [`Error::GenerationsOutOfRange`] for a [number of
     /// generations](Self::generations) that is not given or does not fit into the layout, and [`Error::NoTime`] for a
-    /// generation that takes [none](Self::every).
+    /// generation that takes [none](Self::every), or a clock without generations that end by it.
     ///
     /// # Examples
     ///
