@@ -278,6 +278,12 @@ pub enum Error {
         /// The slots of the other filter.
         other: usize,
     },
+    /// The filter to be merged into this one grows, as this one does, and had so few items when most of its entries
+    /// were stored that they know too little: each of them would take many slots here, and more with each level, until
+    /// this filter could not grow any more.
+    ///
+    /// Build filters that are to be merged with the [capacity](crate::Builder::capacity) of all of them together.
+    OtherTooSmall,
     /// The two maplets to be merged have values of different lengths.
     ///
     /// Build both with the same [value bits](crate::Builder::value_bits).
@@ -471,6 +477,10 @@ impl fmt::Display for Error {
                 "the other filter had another hasher, or another seed: filters to be merged need clones \
                  of one hasher, and a filter to be restored in another process a StableHashBuilder",
             ),
+            Self::OtherTooSmall => f.write_str(
+                "the other filter was built for so few items that its entries would take too many slots: build \
+                 filters that are to be merged with the capacity of all of them together",
+            ),
             Self::OtherSize { slots, other } => write!(
                 f,
                 "filters of fixed size with {slots} and {other} slots cannot be merged: \
@@ -494,6 +504,7 @@ pub enum Refusal {
     Full,
     NoMemoryToStore,
     ValueTooLarge,
+    OtherTooSmall,
 }
 
 impl From<Refusal> for Error {
@@ -503,6 +514,7 @@ impl From<Refusal> for Error {
             Refusal::Full => Self::Full,
             Refusal::NoMemoryToStore => Self::NoMemoryToStore,
             Refusal::ValueTooLarge => Self::ValueTooLarge,
+            Refusal::OtherTooSmall => Self::OtherTooSmall,
         }
     }
 }
@@ -525,7 +537,8 @@ impl Stopped {
 impl From<Stopped> for Error {
     fn from(Stopped { index, stored, cause }: Stopped) -> Self {
         // An `Error` may own memory, so these are no constants that the compiler would keep for ever by itself.
-        static CAUSES: [Error; 3] = [Error::Full, Error::NoMemoryToStore, Error::ValueTooLarge];
+        static CAUSES: [Error; 4] =
+            [Error::Full, Error::NoMemoryToStore, Error::ValueTooLarge, Error::OtherTooSmall];
         Self::Stopped { index, stored, cause: &CAUSES[cause as usize] }
     }
 }

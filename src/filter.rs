@@ -959,6 +959,12 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// the same number of slots, as those have that are built for the same capacity. Filters that grow may have
     /// any sizes: this one grows to hold both.
     ///
+    /// **Parts of a whole:** a filter that grows knows the less of an item the smaller it was when it stored it. In a filter
+    /// that is some hundred times as large, each such item takes several slots, and twice as many after each doubling.
+    /// Before they take too many, a merge is refused: if this filter would have no room for its [maximum
+    /// capacity](Self::max_capacity) any more, or, without a maximum, could not go on growing. So build filters that are
+    /// to be merged with the [capacity](crate::Builder::capacity) of all of them together.
+    ///
     /// Other threads may use both filters meanwhile. What is added is a [`snapshot`](Self::snapshot) of
     /// `other`; it is added by one insert after the other, so other threads see some of its items
     /// earlier than others, in no order. If one of them finds no room, those that were added are
@@ -971,7 +977,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherLayout`], [`Error::OtherSize`] and [`Error::OtherHasher`], where the filters do not fit together;
+    /// [`Error::OtherLayout`], [`Error::OtherSize`], [`Error::OtherTooSmall`] and [`Error::OtherHasher`], where the filters
+    /// do not fit together;
     /// [`Error::Full`], [`Error::NoMemoryToStore`], and [`Error::OutOfMemory`] for the snapshot. Then the filter holds
     /// what it held before.
     ///

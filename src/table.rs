@@ -20,6 +20,7 @@
 mod batch;
 mod bucket;
 mod control;
+mod doubled;
 pub(crate) mod entry;
 mod expiry;
 pub(crate) mod figures;
@@ -50,11 +51,12 @@ use crossbeam_utils::CachePadded;
 pub(crate) use self::bucket::{Bucket, Grown};
 use self::bucket::{Longest, PlacementOf};
 use self::control::Control;
+pub(crate) use self::doubled::{Counted, DoubledOf};
 use self::entry::Values;
 use self::expiry::Expiry;
 pub(crate) use self::fixed::Fixed;
 pub(crate) use self::geometry::{Geometry, Key, Place};
-pub(crate) use self::growing::{DoubledOf, Growing};
+pub(crate) use self::growing::Growing;
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::stash::Stash;
@@ -271,11 +273,11 @@ impl<B: Buckets> State<B> {
         max_buckets: u64,
         value_bits: u32,
         words: impl Iterator<Item = u64>,
-        doubled_of: DoubledOf,
+        doubled_of: Vec<Counted>,
     ) -> Result<Self, NoMemory> {
         let state = Self::empty(layout, grown, max_buckets, value_bits)?;
         if let Some(mut of_state) = state.lock_splitting() {
-            *of_state = doubled_of;
+            *of_state = DoubledOf::of(doubled_of);
         }
         for (word, bits) in (0..grown.buckets).map(state.buckets.words()).zip(words) {
             // Relaxed: no other thread has it yet.

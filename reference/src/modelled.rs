@@ -562,7 +562,7 @@ impl Modelled {
                 assert!(!self.start.geometry.grows || at_maximum || together > most);
             }
             // It may be refused for the entries that it doubles.
-            Err(Error::Full) => {}
+            Err(Error::Full | Error::OtherTooSmall) if !self.is_exact => {}
             Err(error) => panic!("{error}"),
         }
         self.follow();

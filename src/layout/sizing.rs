@@ -116,7 +116,7 @@ impl Sizing {
             let initial = first(most)?.max(least);
             (initial, buckets_of_grown(properties, items, load, initial, extra_bits)?)
         } else {
-            let (initial, largest) = (first(u64::MAX)?, MAX_SLOTS / slots / 2 * 2);
+            let (initial, largest) = (first(u64::MAX)?, most_buckets(properties));
             let reached = 1_u64.checked_shl(initial.ilog2() + doublings).unwrap_or(largest);
             (initial, reached.clamp(initial, largest.max(initial)))
         };
@@ -388,6 +388,16 @@ pub(crate) fn weight(items: f64, initial: u64, buckets: f64, extra_bits: u32) ->
     let (level, begun) = ((buckets as u64).ilog2(), initial.ilog2());
     let levels = f64::from(level - begun) + buckets * (-f64::from(level)).exp2();
     items / buckets * levels * (-f64::from(extra_bits)).exp2()
+}
+
+/// The most buckets that a table of this layout may have.
+fn most_buckets(layout: &Properties) -> u64 {
+    MAX_SLOTS / layout.slots as u64 / 2 * 2
+}
+
+/// Whether growth to this maximum has no end in practice.
+pub(crate) fn is_endless(layout: &Properties, max_buckets: u64) -> bool {
+    max_buckets == most_buckets(layout)
 }
 
 /// How many times a table that begins with a power of two of buckets can double before one in [`MAX_DOUBLED`] slots in

@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::generations::{self, COUNTS, Clock, Generations};
 use crate::table::{
-    Bucket, Buckets, CellWords, DoubledOf, Fixed, Growing, Grown, MAX_COPIES, Stashed,
+    Bucket, Buckets, CellWords, Counted, Fixed, Growing, Grown, MAX_COPIES, Stashed,
 };
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
@@ -277,7 +277,7 @@ pub(crate) fn encode(
     header: &Header,
     words: Vec<Box<[AtomicU64]>>,
     stashed: &[CellWords],
-    doubled_of: &DoubledOf,
+    doubled_of: &[Counted],
     Generations { count, clock }: Generations,
 ) -> Result<Vec<u8>, NoMemory> {
     let mut bytes = try_with_capacity(header.encoded_len())?;

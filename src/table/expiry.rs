@@ -71,7 +71,7 @@ impl<B: Buckets> State<B> {
         };
         let mut doubled_of = growing.splitting().lock();
         let doubled = growing.forget_doubled(&mut doubled_of, value);
-        if !doubled_of.is_empty() && growing.doubled() > self.copies() {
+        if doubled_of.len() > 0 && growing.doubled() > self.copies() {
             // As it looks: it is exact while all stripes are held.
             let _locked = self.lock_all();
             growing.limit_doubled(&mut doubled_of, self.copies());

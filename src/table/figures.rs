@@ -126,10 +126,27 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The share of absent items that are reported as present.
     pub(crate) fn false_positive_rate(self) -> f64 {
         let entries = self.occupied() + self.stashed_entries();
-        // Relaxed: an estimate.
-        let word = |bucket| F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed));
         let (placement, buckets) = (self.buckets.placement(), self.present());
+        let word = |bucket| self.word_now(bucket);
         false_positive_rate::<F, B>(placement, buckets, self.value_bits(), entries, word)
+    }
+
+    fn word_now(self, bucket: usize) -> F {
+        // Relaxed: for an estimate.
+        F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed))
+    }
+
+    /// How many slots will be in use, at the maximum size, that are no items of their own: an estimate, of the entries
+    /// that are here now, and of others by how much each knows of its position.
+    pub(super) fn doubled_at_maximum(self, others: impl Iterator<Item = u32>) -> f64 {
+        let most = self.max_buckets() as f64;
+        let adds = |known| (most * power_of_half(known) - 1.0).max(0.0);
+        let of_others: f64 = others.map(adds).sum();
+        if of_others == 0.0 {
+            return 0.0;
+        }
+        let (placement, buckets) = (self.buckets.placement(), self.present());
+        of_others + sum_over_slots::<F, B>(placement, buckets, |bucket| self.word_now(bucket), adds)
     }
 }
 
@@ -146,20 +163,30 @@ pub(crate) fn false_positive_rate<F: Format, B: Buckets>(
         let items_per_bucket = entries as f64 / buckets as f64;
         return sizing::false_positive_rate(properties, items_per_bucket, value_bits);
     }
+    let weight = sum_over_slots::<F, B>(placement, buckets, word, power_of_half);
+    sizing::false_positive_rate_of_grown(properties, weight, value_bits)
+}
+
+/// What each slot in use adds, by how much it knows of a position: an estimate from a sample of the words.
+fn sum_over_slots<F: Format, B: Buckets>(
+    placement: PlacementOf<B>,
+    buckets: usize,
+    word: impl Fn(usize) -> F,
+    adds: impl Fn(u32) -> f64,
+) -> f64 {
     // An odd number of lines apart: buckets that differ in their lowest bits.
     let distance = BESIDE * (buckets.div_ceil(WEIGHED) | 1);
-    let (mut weight, mut sampled) = (0.0, 0);
+    let (mut sum, mut sampled) = (0.0, 0);
     for first in (0..buckets).step_by(distance) {
         let beside = first..buckets.min(first + BESIDE);
         sampled += beside.len();
         for at in beside {
             let bucket = Bucket::at(placement, at);
             let known = |slot| B::place::<F>(bucket, slot).entry.known();
-            weight += word(at).slots_in_use().map(|slot| power_of_half(known(slot))).sum::<f64>();
+            sum += word(at).slots_in_use().map(|slot| adds(known(slot))).sum::<f64>();
         }
     }
-    weight *= buckets as f64 / sampled as f64;
-    sizing::false_positive_rate_of_grown(properties, weight, value_bits)
+    sum * buckets as f64 / sampled as f64
 }
 
 /// 2^-n, for n below 1,023: `exp2` would take most of the time of an estimate.

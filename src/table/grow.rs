@@ -18,9 +18,10 @@ use core::ops::Range;
 
 use super::bucket::Bucket;
 use super::control::Control;
+use super::doubled::DoubledOf;
 use super::entry::Values;
 use super::geometry::Place;
-use super::growing::{DoubledOf, Extent, Growing, next_reach};
+use super::growing::{Extent, Growing, next_reach};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
 use crate::layout::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
@@ -55,7 +56,12 @@ impl<V: Values> Growing<V> {
     pub(super) fn full(&self, full: f64) -> f64 {
         let extent = self.extent();
         let even = extent.cursor() == 0 && extent.buckets() as u64 == self.max_buckets();
-        if even { full } else { self.target_load() + UNEVEN_MARGIN }
+        if even { full } else { self.full_load() }
+    }
+
+    /// The share of slots in use and stashed entries from which on a table is full that has not a whole number of levels.
+    pub(super) fn full_load(&self) -> f64 {
+        self.target_load() + UNEVEN_MARGIN
     }
 
     /// The buckets that are split at most for a check that finds the load above the target: twice as many as the

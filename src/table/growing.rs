@@ -47,6 +47,7 @@ use crossbeam_utils::CachePadded;
 use super::Buckets;
 use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS, Placement};
 use super::control::Control;
+use super::doubled::DoubledOf;
 use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Key, Place};
 use super::stripes::Stripes;
@@ -56,7 +57,7 @@ use crate::layout::sizing::share;
 use crate::layout::{Format, MatchingValues, Properties, Slot, both};
 use crate::sync::array::PieceArray;
 use crate::sync::kept::{Kept, Node};
-use crate::sync::memory::{NoMemory, TryBox, try_reserve};
+use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket under loom, so that a
@@ -277,11 +278,6 @@ pub(super) struct ReadByLookups {
     words: Chunks,
 }
 
-/// Slots in use that splits and merges have added, of each value, in ascending order; in a filter all are of the value
-/// 0. Where an entry gets another value, so does one slot of each: so what is here are slots with a value, less items
-/// with it.
-pub(crate) type DoubledOf = Vec<(u32, u64)>;
-
 impl<V: Values> Growing<V> {
     /// How far the table has grown by now.
     #[inline]
@@ -330,47 +326,39 @@ impl<V: Values> Growing<V> {
         doubled_of: &mut DoubledOf,
         values: usize,
     ) -> Result<(), NoMemory> {
-        let missing = values.min((1 << self.values.bits()) - doubled_of.len());
-        if doubled_of.capacity() - doubled_of.len() < missing {
-            try_reserve(doubled_of, missing.max(doubled_of.len()))?;
-        }
-        Ok(())
+        doubled_of.reserve(values.min((1 << self.values.bits()) - doubled_of.len()))
     }
 
     /// Some slots more with this value are in use that are no items of their own, or less. There is memory to count
     /// them.
     pub(super) fn add_doubled(&self, doubled_of: &mut DoubledOf, value: u32, slots: i64) {
-        let at = doubled_of.binary_search_by_key(&value, |&(value, _)| value);
-        let at = at.unwrap_or_else(|at| {
-            doubled_of.insert(at, (value, 0));
-            at
-        });
-        doubled_of[at].1 = doubled_of[at].1.wrapping_add_signed(slots);
+        let doubled = doubled_of.of_value(value);
+        *doubled = doubled.wrapping_add_signed(slots);
         // Relaxed: a number that orders nothing.
         self.changing.doubled.fetch_add(slots.cast_unsigned(), Ordering::Relaxed);
     }
 
     /// No slot with this value is in use any more. Says how many of those that were are no items of their own.
     pub(super) fn forget_doubled(&self, doubled_of: &mut DoubledOf, value: u32) -> u64 {
-        let at = doubled_of.binary_search_by_key(&value, |&(value, _)| value);
-        let doubled = at.map_or(0, |at| doubled_of.remove(at).1);
+        let doubled = doubled_of.remove(value);
         self.changing.doubled.fetch_add(doubled.wrapping_neg(), Ordering::Relaxed);
         doubled
     }
 
     /// No more than so many slots are in use. One that a split has added may be removed, or get another value, as a
-    /// false positive; the table cannot know it.
-    pub(super) fn limit_doubled(&self, doubled_of: &mut DoubledOf, slots: u64) {
+    /// false positive; the table cannot know it. Says whether it counted more.
+    pub(super) fn limit_doubled(&self, doubled_of: &mut DoubledOf, slots: u64) -> bool {
         let mut excess = self.doubled().saturating_sub(slots);
         if excess == 0 {
-            return;
+            return false;
         }
         // Relaxed: a number that orders nothing.
         self.changing.doubled.fetch_add(excess.wrapping_neg(), Ordering::Relaxed);
-        for (_, doubled) in doubled_of {
+        for (_, doubled) in doubled_of.in_order() {
             let less = excess.min(*doubled);
             (*doubled, excess) = (*doubled - less, excess - less);
         }
+        true
     }
 
     /// No slot is in use any more.
@@ -430,7 +418,7 @@ impl<V: Values> Buckets for Growing<V> {
                 words,
             }),
             doubled: AtomicU64::new(grown.doubled),
-            splitting: Mutex::new(DoubledOf::new()),
+            splitting: Mutex::new(DoubledOf::default()),
             missed: AtomicU64::new(0),
         })?;
         Ok(Self {
@@ -511,13 +499,14 @@ impl<V: Values> Buckets for Growing<V> {
 
     fn heap_bytes(&self) -> usize {
         // Not while another thread splits: figures wait for nobody.
-        let doubled_of = self.splitting().try_lock().map_or(0, |doubled_of| doubled_of.capacity());
+        let doubled_of =
+            self.splitting().try_lock().map_or(0, |doubled_of| doubled_of.heap_bytes());
         let read = &self.changing.read;
         read.words.heap_bytes()
             + read.stripes.heap_bytes(|stripes| Stripes::bytes_for(stripes.len()) as usize)
             + read.versions.heap_bytes(|versions| Versions::bytes_for(versions.len()) as usize)
             + size_of_val(&*self.changing)
-            + doubled_of * size_of::<(u32, u64)>()
+            + doubled_of
     }
 
     fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64 {
@@ -906,7 +895,7 @@ mod tests {
             };
             let (into, mut live) = table(2 + 2 * (u64::from(round) % 5));
             let (from, more) = table(2 + 2 * (u64::from(round) / 5 % 5));
-            if into.merge(&from.image().unwrap()).is_ok() {
+            if into.merge(&from.image().unwrap(), 0).is_ok() {
                 live.extend(more);
             }
             for Pair { hash, value } in &live {

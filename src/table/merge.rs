@@ -6,32 +6,31 @@
 //! tell here: it is doubled, as a split would have done.
 
 use super::bucket::Bucket;
+use super::doubled::Counted;
 use super::entry::Entry;
 use super::geometry::Place;
 use super::growing::Growing;
 use super::insert::is_known_by;
 use super::{Buckets, Image, Stashed, Table};
 use crate::error::Refusal;
+use crate::layout::sizing::{self, MAX_DOUBLED};
 use crate::layout::{Format, both};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
     /// image. Each copy is an insert, and each that is taken back a removal.
-    pub(crate) fn merge(self, image: &Image) -> Result<(), Refusal> {
-        let entries = image.occupied + image.stashed.len();
-        if (self.occupied() + entries) as u64 > self.max_buckets() * F::SLOTS as u64 {
-            return Err(Refusal::Full);
+    pub(crate) fn merge(self, image: &Image, max_capacity: u64) -> Result<(), Refusal> {
+        // What is doubled is counted at the end: until then no snapshot is taken, and no value is removed.
+        let _removing = self.lock_removing();
+        if self.takes_too_much(image, max_capacity) {
+            return Err(Refusal::OtherTooSmall);
         }
-        let own = (entries as u64).saturating_sub(image.grown.doubled);
-        let items = self.entries() + own as usize;
+        let entries = (image.occupied + image.stashed.len()) as u64;
+        let items = self.entries() + entries.saturating_sub(image.grown.doubled) as usize;
         self.grow_for(items).map_err(|_| Refusal::NoMemoryToStore)?;
         // How much slots can know of a position: as long as the merge takes, no less.
         let least = self.buckets.growing().map_or(0, Growing::known_bits);
-        // What is doubled is counted at the end: until then no snapshot is taken, and no value is removed.
-        let _removing = self.lock_removing();
-        for &(value, _) in &image.doubled_of {
-            self.name_doubled(value)?;
-        }
+        self.name_doubled(&image.doubled_of)?;
         for (at, entry) in self.entries_of(image).enumerate() {
             if let Err(error) = self.insert_parts(entry, least) {
                 for entry in self.entries_of(image).take(at) {
@@ -46,13 +45,29 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// Memory to count slots with this value that are no items of their own.
-    fn name_doubled(self, value: u32) -> Result<(), Refusal> {
+    /// Whether so little is known of the entries of the image that they would take too many slots at the maximum size of
+    /// this table, since each level doubles them again: so many that it had no room for `max_capacity` items; or if it
+    /// grows without an end, that it did not grow any more.
+    fn takes_too_much(self, image: &Image, max_capacity: u64) -> bool {
+        self.buckets.growing().is_some_and(|growing| {
+            let known = self.entries_of(image).map(|entry| entry.place.entry.known());
+            let slots = self.max_buckets() as f64 * F::SLOTS as f64;
+            let most = if sizing::is_endless(F::ID.properties(), self.max_buckets()) {
+                slots * growing.target_load() / (MAX_DOUBLED / 2) as f64
+            } else {
+                (slots * growing.full_load() - max_capacity as f64).max(0.0)
+            };
+            self.doubled_at_maximum(known) > most
+        })
+    }
+
+    /// Memory to count slots with these values that are no items of their own. The values are in ascending order.
+    fn name_doubled(self, values: &[Counted]) -> Result<(), Refusal> {
         if let Some(growing) = self.buckets.growing() {
             let mut doubled_of = growing.splitting().lock();
-            let reserved = growing.reserve_doubled(&mut doubled_of, 1);
+            let reserved = growing.reserve_doubled(&mut doubled_of, values.len());
             reserved.map_err(|_| Refusal::NoMemoryToStore)?;
-            growing.add_doubled(&mut doubled_of, value, 0);
+            doubled_of.name(values);
         }
         Ok(())
     }
@@ -70,7 +85,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return Ok(());
         }
         let value = self.value_in(entry.place.entry.bits().into());
-        self.name_doubled(value)?;
+        self.name_doubled(&[(value, 0)])?;
         let [low, high] = halves(entry);
         self.insert_parts(low, least)?;
         if let Err(error) = self.insert_parts(high, least) {
@@ -194,7 +209,7 @@ mod tests {
         (0..3000).for_each(|hash| one.insert(one.key(hash)).unwrap());
         (3000..5000).for_each(|hash| other.insert(other.key(hash)).unwrap());
         (0..5000).for_each(|hash| both.insert(both.key(hash)).unwrap());
-        one.merge(&other.image().unwrap()).unwrap();
+        one.merge(&other.image().unwrap(), 0).unwrap();
         assert_eq!(one.len(), 5000);
         let (merged, inserted) = (one.present(), both.present());
         assert!(merged.abs_diff(inserted) < inserted / 8, "{merged} buckets, and {inserted}");
@@ -212,7 +227,7 @@ mod tests {
         large.grow_to(max_buckets as u64).unwrap();
         (0..3300).for_each(|hash| large.insert(large.key(hash)).unwrap());
         let before = entries(large);
-        assert_eq!(large.merge(&small.image().unwrap()), Err(Refusal::Full));
+        assert_eq!(large.merge(&small.image().unwrap(), 0), Err(Refusal::Full));
         assert_eq!(entries(large), before);
         assert_eq!(large.len(), 3300);
     }

@@ -23,8 +23,9 @@
 //! the copy's.
 
 use super::bucket::Grown;
+use super::doubled::{Counted, DoubledOf};
 use super::generations::Generations;
-use super::growing::{Chunks, DoubledOf};
+use super::growing::Chunks;
 use super::stash::{self, CellWords, Copied};
 use super::stripes::Stripes;
 use super::{Buckets, State, Table};
@@ -47,7 +48,7 @@ pub struct Image {
     /// The entries in the stash, as the words of their cells, in order.
     pub(crate) stashed: Vec<CellWords>,
     /// Of each value that has some, the slots that are no items of their own.
-    pub(crate) doubled_of: DoubledOf,
+    pub(crate) doubled_of: Vec<Counted>,
     /// The words of all buckets, and zeros for the next ones, as they were allocated.
     pub(crate) words: Vec<Box<[AtomicU64]>>,
 }
@@ -88,16 +89,24 @@ impl<B: Buckets> Recording<'_, B> {
         // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle. Whoever adds
         // words uses the mirror meanwhile.
         let (_removing, mut splitting) = self.held.take().unwrap_or_else(|| table.hold());
-        let room = try_with_capacity(splitting.as_deref().map_or(0, Vec::len));
-        let locked = table.lock_all();
-        if let Some((growing, doubled_of)) = table.buckets.growing().zip(splitting.as_deref_mut()) {
-            growing.limit_doubled(doubled_of, table.copies());
+        let mut doubled_of = try_with_capacity(splitting.as_deref().map_or(0, DoubledOf::len));
+        // Nobody else changes it while the mutexes are held.
+        let mut copy = |of_table: &mut DoubledOf| {
+            let counted = of_table.in_order().iter().filter(|&&(_, doubled)| doubled > 0);
+            let _ = doubled_of.as_mut().map(|copied: &mut Vec<Counted>| {
+                copied.clear();
+                copied.extend(counted);
+            });
+        };
+        if let Some(of_table) = &mut splitting {
+            copy(of_table);
         }
-        let doubled_of = room.map(|mut copied: DoubledOf| {
-            let counts = splitting.iter().flat_map(|doubled_of| doubled_of.iter());
-            copied.extend(counts.filter(|&&(_, doubled)| doubled > 0));
-            copied
-        });
+        let locked = table.lock_all();
+        if let Some((growing, of_table)) = table.buckets.growing().zip(splitting.as_deref_mut())
+            && growing.limit_doubled(of_table, table.copies())
+        {
+            copy(of_table);
+        }
         let image = doubled_of.map(|doubled_of| Image {
             grown: table.grown(),
             // No generation begins while the mutex is held.

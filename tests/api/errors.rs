@@ -186,6 +186,11 @@ fn all() -> Vec<(Error, &'static str)> {
             "9 bytes follow the snapshot: `restore` leaves them to its reader",
         ),
         (
+            Error::OtherTooSmall,
+            "the other filter was built for so few items that its entries would take too many slots: build \
+             filters that are to be merged with the capacity of all of them together",
+        ),
+        (
             Error::OtherSize { slots: 9, other: 8 },
             "filters of fixed size with 9 and 8 slots cannot be merged: build both with the same \
              capacity, or filters that grow",

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{
-    AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, StableHashBuilder, Storage,
+    AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, Fp16x4, Growable, StableHashBuilder,
+    Storage,
 };
 use coucal_reference::format::Value;
 
@@ -34,6 +35,49 @@ fn check_union(one: &dyn Subject, other: &dyn Subject, hashes: &[u64]) {
     let expected: Vec<Vec<Value>> = hashes.iter().map(both).collect();
     check_merge(one, other);
     assert!(hashes.iter().map(|&hash| one.values(hash)).eq(expected), "{one:?}");
+}
+
+/// Many small parts are refused before the whole could not hold what it is for any more; and none that is built for the
+/// whole.
+#[test]
+fn parts_of_a_whole() {
+    const PARTS: u64 = 400;
+    let builder = || CuckooFilter::builder().growable().hasher(HASHER);
+    let items = |part: u64| part * 300..(part + 1) * 300;
+    let merged = |whole: &Filter<Growable<Fp16x4>>, part: u64, capacity: usize| {
+        let filter = builder().capacity(capacity).build().expect("a part");
+        filter.insert_all(items(part)).expect("room in a part");
+        whole.merge(&filter)
+    };
+    let least = items(PARTS).end as usize;
+    for max_capacity in [None, Some(least), Some(50 * least)] {
+        let build =
+            || max_capacity.map_or(builder(), |items| builder().max_capacity(items)).build();
+        let whole = build().expect("the whole");
+        let parts = (0..PARTS).take_while(|&part| match merged(&whole, part, 0) {
+            Ok(()) => true,
+            Err(error) => {
+                assert_eq!(
+                    (error, whole.len()),
+                    (Error::OtherTooSmall, items(part).start as usize)
+                );
+                false
+            }
+        });
+        let parts = parts.count() as u64;
+        // Those of the smallest maximum know enough.
+        assert_eq!(
+            parts == PARTS,
+            max_capacity == Some(least),
+            "{parts} of at most {max_capacity:?}"
+        );
+        whole
+            .insert_all(items(parts).start..max_capacity.unwrap_or(20 * least) as u64)
+            .expect("room");
+        let whole = build().expect("the whole");
+        whole.reserve(least).expect("room");
+        assert!((0..PARTS).all(|part| merged(&whole, part, least) == Ok(())));
+    }
 }
 
 /// Some of the items are in both; where they grow, the one grows while it takes in the other, which has grown further.

@@ -1,9 +1,9 @@
 //! The union of two tables that have stashed entries, or nothing.
 
-use coucal::Error;
+use coucal::{CuckooFilter, Error};
 
 use super::{build, empties, holds, items, kinds, zipf};
-use crate::common::{Item, Kind, Layout, Subject, check_merge, entries};
+use crate::common::{HASHER, Item, Kind, Layout, Subject, check_merge, entries};
 
 of_each_layout! {
     the_union_of_both
@@ -19,6 +19,19 @@ fn filled(kind: Kind, items: &[Item]) -> Box<dyn Subject> {
     }
     assert!(subject.stashed().0 > 0, "{subject:?}");
     subject
+}
+
+/// Copies of what is stashed take no room, also if there are as many as slots.
+#[test]
+fn of_more_copies_than_slots() {
+    let [one, other] = [0; 2].map(|_| CuckooFilter::with_capacity_and_hasher(1000, HASHER));
+    let copies = || (0..100_u32).flat_map(|key| std::iter::repeat_n(key, 9));
+    for filter in [&one, &other] {
+        filter.insert_all(copies()).unwrap();
+    }
+    assert_eq!(one.merge(&other), Ok(()));
+    assert!((0..100_u32).all(|key| one.count(&key) >= 18));
+    assert!(one.len() == 1800 && one.len() > one.slots());
 }
 
 /// Both have items of their own, and items in common; of those that grow, the one has grown further than the other.

@@ -516,7 +516,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if is_new {" with "if is_new & false {"
         => &["snapshots::split_and_insert_beside_a_snapshot"];
     GROW make_room: "an insert without room splits beside others"
-        replace "let mut doubled_of = growing.splitting().lock();" with "let mut doubled_of = Vec::new();"
+        replace "let mut doubled_of = growing.splitting().lock();" with "let mut doubled_of = super::DoubledOf::default();"
         => NO_ROOM;
     INSERT store: "an insert does not compute its bucket again"
         replace "if B::GROWS {" with "if false {"

@@ -1,0 +1,171 @@
+//! Of each value, how many slots in use are no items of their own: those that splits and merges have added.
+//!
+//! **Invariant:** a value is in one of two lists at most; each is in ascending order; and the first has room for all that
+//! is in the second.
+//!
+//! The first entry of some value that is doubled adds a number. In a long list that would move half of all others: so
+//! there is a short list for new values, which is merged into the long one when it has the square root of its length.
+
+use core::mem;
+
+use crate::sync::memory::{NoMemory, try_reserve};
+
+/// The numbers in the first list up to which new values go there.
+const FEW: usize = 1 << 10;
+
+/// A value, and a number of slots.
+pub(crate) type Counted = (u32, u64);
+
+/// In a filter all slots are of the value 0. Where an entry gets another value, so does one slot of each: so what is
+/// counted are slots with a value, less items with it.
+#[derive(Default)]
+pub(crate) struct DoubledOf {
+    sorted: Vec<Counted>,
+    new: Vec<Counted>,
+}
+
+fn search(list: &[Counted], value: u32) -> Result<usize, usize> {
+    list.binary_search_by_key(&value, |&(value, _)| value)
+}
+
+/// Adds numbers to a list that has room for them, in ascending order of their values, but those of values that are there.
+fn merge(list: &mut Vec<Counted>, more: impl DoubleEndedIterator<Item = Counted> + Clone) {
+    let is_missing = |&(value, _): &Counted| search(list, value).is_err();
+    let (mut old, mut missing) = (list.len(), more.clone().filter(is_missing).count());
+    list.resize(old + missing, (0, 0));
+    // From the end: what is there makes room for what comes before it.
+    for (value, slots) in more.rev() {
+        while missing > 0 && old > 0 && list[old - 1].0 > value {
+            old -= 1;
+            list[old + missing] = list[old];
+        }
+        if missing > 0 && (old == 0 || list[old - 1].0 < value) {
+            missing -= 1;
+            list[old + missing] = (value, slots);
+        }
+    }
+}
+
+impl DoubledOf {
+    /// That of these numbers, in ascending order of their values.
+    pub(crate) fn of(sorted: Vec<Counted>) -> Self {
+        Self { sorted, new: Vec::new() }
+    }
+
+    /// The number of values.
+    pub(super) fn len(&self) -> usize {
+        self.sorted.len() + self.new.len()
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        (self.sorted.capacity() + self.new.capacity()) * size_of::<Counted>()
+    }
+
+    /// Memory for some more values.
+    pub(super) fn reserve(&mut self, values: usize) -> Result<(), NoMemory> {
+        let all = self.new.len() + values;
+        let reserve = |list: &mut Vec<Counted>, more: usize| {
+            let has_room = list.capacity() - list.len() >= more;
+            if has_room { Ok(()) } else { try_reserve(list, more.max(list.len())) }
+        };
+        reserve(&mut self.sorted, all)?;
+        let are_few = self.new.is_empty() && self.sorted.len() + values <= FEW;
+        if are_few { Ok(()) } else { reserve(&mut self.new, values) }
+    }
+
+    /// The number of this value, which is 0 if it was not there. There is memory for it.
+    pub(super) fn of_value(&mut self, value: u32) -> &mut u64 {
+        if self.new.len().pow(2) > self.sorted.len() {
+            self.in_order();
+        }
+        let are_few = self.new.is_empty() && self.sorted.len() < FEW;
+        let is_old = are_few || search(&self.sorted, value).is_ok();
+        let list = if is_old { &mut self.sorted } else { &mut self.new };
+        let at = search(list, value).unwrap_or_else(|at| {
+            list.insert(at, (value, 0));
+            at
+        });
+        &mut list[at].1
+    }
+
+    /// Counts slots with these values, which are in ascending order, from now on: none yet. There is memory for them.
+    pub(super) fn name(&mut self, values: &[Counted]) {
+        if let [(value, _)] = values {
+            self.of_value(*value);
+            return;
+        }
+        self.in_order();
+        merge(&mut self.sorted, values.iter().map(|&(value, _)| (value, 0)));
+    }
+
+    /// All numbers, in ascending order of their values.
+    pub(super) fn in_order(&mut self) -> &mut [Counted] {
+        let mut new = mem::take(&mut self.new);
+        merge(&mut self.sorted, new.iter().copied());
+        new.clear();
+        self.new = new;
+        &mut self.sorted
+    }
+
+    /// Takes the number of a value out.
+    pub(super) fn remove(&mut self, value: u32) -> u64 {
+        let lists = [&mut self.sorted, &mut self.new].into_iter();
+        lists.filter_map(|list| search(list, value).ok().map(|at| list.remove(at).1)).sum()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.sorted.clear();
+        self.new.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rand::RngExt;
+
+    use super::*;
+
+    #[test]
+    fn as_a_map() {
+        let mut random = crate::random::random(1);
+        for values in [1, 10, 1 << 13, 1 << 16] {
+            let (mut doubled_of, mut map) = (DoubledOf::default(), BTreeMap::new());
+            for step in 0..20_000 {
+                let value = random.random_range(0..values);
+                match step % 1000 {
+                    0 => {
+                        let numbers: Vec<_> =
+                            map.iter().map(|(&value, &slots)| (value, slots)).collect();
+                        assert_eq!(doubled_of.in_order(), numbers);
+                    }
+                    1 => {
+                        let mut more: Vec<u32> =
+                            (0..500).map(|_| random.random_range(0..values)).collect();
+                        more.sort_unstable();
+                        more.dedup();
+                        let more: Vec<_> = more.into_iter().map(|value| (value, 7)).collect();
+                        doubled_of.reserve(more.len()).unwrap();
+                        doubled_of.name(&more);
+                        for (value, _) in more {
+                            map.entry(value).or_insert(0);
+                        }
+                    }
+                    2..100 => assert_eq!(doubled_of.remove(value), map.remove(&value).unwrap_or(0)),
+                    _ => {
+                        doubled_of.reserve(1).unwrap();
+                        let bytes = doubled_of.heap_bytes();
+                        *doubled_of.of_value(value) += step;
+                        assert_eq!(doubled_of.heap_bytes(), bytes);
+                        *map.entry(value).or_insert(0) += step;
+                    }
+                }
+                assert_eq!(doubled_of.len(), map.len());
+            }
+            assert!(doubled_of.sorted.len() > 10 * doubled_of.new.len());
+            doubled_of.clear();
+            assert_eq!((doubled_of.len(), doubled_of.remove(0)), (0, 0));
+        }
+    }
+}
