@@ -187,6 +187,24 @@ impl GrowingLayout for Fp32x2 {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnyLayout {}
 
+impl AnyLayout {
+    /// The names of all layouts, in the order of the table of [`Layout`]: what
+    /// [`layout_named`](crate::Builder::layout_named) takes, for the help of a program, say. A filter that grows takes
+    /// those that [can grow](GrowingLayout).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{AnyLayout, CuckooFilter};
+    ///
+    /// assert_eq!(AnyLayout::NAMES[..4], ["Fp8x8", "Fp9x7", "Fp10x6", "Fp12x5"]);
+    /// for name in AnyLayout::NAMES {
+    ///     assert!(CuckooFilter::builder().layout_named(name).is_ok());
+    /// }
+    /// ```
+    pub const NAMES: &'static [&'static str] = LayoutId::NAMES;
+}
+
 impl Layout for AnyLayout {
     const NAME: &'static str = "AnyLayout";
     const ID: Option<LayoutId> = None;
