@@ -323,10 +323,10 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooFilter, Error, GrowableCuckooFilter};
+    /// use coucal::{AnyLayout, CuckooFilter, Error, GrowableCuckooFilter};
     ///
     /// let builder = CuckooFilter::builder().growable().layout_named("Fp21x3")?;
-    /// let filter: GrowableCuckooFilter<_> = builder.build()?;
+    /// let filter: GrowableCuckooFilter<AnyLayout> = builder.build()?;
     /// assert_eq!(filter.layout_name(), "Fp21x3");
     /// let error = CuckooFilter::builder().growable().layout_named("Fp8x8").unwrap_err();
     /// assert_eq!(error, Error::NoSuchLayout { grows: true });
