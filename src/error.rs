@@ -59,7 +59,8 @@ pub enum Error {
     /// A batch of inserts, or of replacements, stopped at an item that it could not store.
     ///
     /// The items before it are in the filter, and those after it were not tried. To go on with the batch, begin with
-    /// the item at `index`.
+    /// the item at `index`. A batch returns this error in place of [`Full`](Self::Full): code that treats `Full` in its
+    /// own way must look at the `cause`, too.
     Stopped {
         /// The index of the item that could not be stored.
         index: usize,

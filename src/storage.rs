@@ -149,7 +149,8 @@ impl GrowingLayout for Fp32x2 {}
 /// The filter has all operations and guarantees of a filter whose layout is known at compile time;
 /// the choice costs one predictable branch and a call per operation: up to 45 instructions. Where the rate
 /// is known when the program is written, name the layout in the type instead:
-/// `CuckooFilter::builder().layout::<Fp12x5>()`.
+/// `CuckooFilter::builder().layout::<Fp12x5>()`. The code of all layouts is compiled into a program that uses it (growing
+/// maplets do by default): a release build takes some seconds longer. Name a layout where that matters.
 ///
 /// The layout for a million items in a filter of fixed size, and the memory of the whole filter:
 ///
