@@ -188,6 +188,14 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         self.with(request)
     }
 
+    /// The layout with this name, chosen at run time.
+    fn with_layout_named<M: Storage>(self, name: &str) -> Result<Builder<M, S, T>, Error> {
+        let only =
+            LayoutId::named(name, M::GROWS).ok_or(Error::NoSuchLayout { grows: M::GROWS })?;
+        let request = Request { only: Some(only), ..self.request };
+        Ok(self.with(request))
+    }
+
     pub(crate) fn with_growth<M: Storage>(self, max_capacity: Option<usize>) -> Builder<M, S, T> {
         let max_capacity = max_capacity.map(|items| items as u64);
         let request = Request { grows: true, max_capacity, ..self.request };
@@ -248,8 +256,7 @@ impl<L: Layout, S, T> Builder<L, S, T> {
 
     /// The layout with this name, for one that is known at run time only: from a configuration, say.
     ///
-    /// The names are those of the types in the table of [layouts](crate::Layout), their
-    /// [`Layout::NAME`](crate::Layout::NAME).
+    /// [`AnyLayout::NAMES`] has the names. They are those of the types in the table of [layouts](crate::Layout).
     ///
     /// # Errors
     ///
@@ -263,13 +270,12 @@ impl<L: Layout, S, T> Builder<L, S, T> {
     /// let builder = CuckooFilter::builder().layout_named("Fp12x5")?;
     /// let filter: AnyCuckooFilter = builder.capacity(10_000).build()?;
     /// assert_eq!(filter.layout_name(), "Fp12x5");
-    /// assert_eq!(CuckooFilter::builder().layout_named("Fp7x9").unwrap_err(), Error::NoSuchLayout);
+    /// let error = CuckooFilter::builder().layout_named("Fp7x9").unwrap_err();
+    /// assert_eq!(error, Error::NoSuchLayout { grows: false });
     /// # Ok::<(), Error>(())
     /// ```
     pub fn layout_named(self, name: &str) -> Result<Builder<AnyLayout, S, T>, Error> {
-        let only = Some(LayoutId::named(name).ok_or(Error::NoSuchLayout)?);
-        let request = Request { only, ..self.request };
-        Ok(self.with(request))
+        self.with_layout_named(name)
     }
 }
 
@@ -305,6 +311,29 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// ```
     pub fn any_layout(self) -> Builder<Growable<AnyLayout>, S, T> {
         self.with_layout()
+    }
+
+    /// The layout with this name, one of those that [can grow](GrowingLayout), for one that is known at run time only:
+    /// from a configuration, say.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchLayout`], also for the name of a layout that cannot grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{AnyLayout, CuckooFilter, Error, GrowableCuckooFilter};
+    ///
+    /// let builder = CuckooFilter::builder().growable().layout_named("Fp21x3")?;
+    /// let filter: GrowableCuckooFilter<AnyLayout> = builder.build()?;
+    /// assert_eq!(filter.layout_name(), "Fp21x3");
+    /// let error = CuckooFilter::builder().growable().layout_named("Fp8x8").unwrap_err();
+    /// assert_eq!(error, Error::NoSuchLayout { grows: true });
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn layout_named(self, name: &str) -> Result<Builder<Growable<AnyLayout>, S, T>, Error> {
+        self.with_layout_named(name)
     }
 
     /// Sets the maximum capacity, or replaces it.

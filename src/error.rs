@@ -5,6 +5,8 @@ use core::fmt;
 use core::iter;
 use std::io;
 
+use crate::layout::LayoutId;
+
 /// What happened, and what to do about it: the error of every operation.
 ///
 /// An operation that fails changes nothing, with two exceptions: a batch that [stopped](Self::Stopped); and an insert
@@ -57,7 +59,8 @@ pub enum Error {
     /// A batch of inserts, or of replacements, stopped at an item that it could not store.
     ///
     /// The items before it are in the filter, and those after it were not tried. To go on with the batch, begin with
-    /// the item at `index`.
+    /// the item at `index`. A batch returns this error in place of [`Full`](Self::Full): code that treats `Full` in its
+    /// own way must look at the `cause`, too.
     Stopped {
         /// The index of the item that could not be stored.
         index: usize,
@@ -164,8 +167,11 @@ pub enum Error {
     NoTime,
     /// No layout has the requested name; of a filter that grows: none that can grow.
     ///
-    /// The documentation of [`Layout`](crate::Layout) lists the names.
-    NoSuchLayout,
+    /// The message lists the names, and so does [`AnyLayout::NAMES`](crate::AnyLayout::NAMES).
+    NoSuchLayout {
+        /// Whether it is a filter that grows.
+        grows: bool,
+    },
     /// The filter would hold more items than its maximum capacity; nothing has changed.
     ///
     /// Build one with a larger [`max_capacity`](crate::Builder::max_capacity).
@@ -409,9 +415,11 @@ impl fmt::Display for Error {
                 other.map_or(Ok(()), |other| write!(f, ": one in {other} has so many"))
             }
             Self::NoTime => f.write_str("a generation takes some time: call `every` with more than zero"),
-            Self::NoSuchLayout => f.write_str(
-                "no such filter has a layout of this name: the documentation of `Layout` lists the names",
-            ),
+            Self::NoSuchLayout { grows } => {
+                let kind = if *grows { "growing filter" } else { "filter" };
+                let names: Vec<_> = LayoutId::of_tables(*grows).map(LayoutId::name).collect();
+                write!(f, "no {kind} has a layout of this name: the names are {}", names.join(", "))
+            }
             Self::AboveMaxCapacity { wanted, max_capacity } => write!(
                 f,
                 "the filter grows to {max_capacity} items, and {wanted} need room: \

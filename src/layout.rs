@@ -312,6 +312,7 @@ macro_rules! layouts {
 
         impl LayoutId {
             pub(crate) const ALL: &[Self] = &[$(Self::$name),*];
+            pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
         }
 
         /// `$result`, where `$F` is the format of a layout that is a value.
@@ -366,9 +367,15 @@ impl LayoutId {
         None
     }
 
-    /// The layout with this name, if there is one.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|layout| layout.name() == name)
+    /// All layouts, or those whose tables can grow.
+    pub(crate) fn of_tables(grow: bool) -> impl Iterator<Item = Self> {
+        let suits = move |layout: &Self| !grow || layout.properties().growth.is_some();
+        Self::ALL.iter().copied().filter(suits)
+    }
+
+    /// The layout with this name, of a filter that grows or does not, if there is one.
+    pub(crate) fn named(name: &str, grows: bool) -> Option<Self> {
+        Self::of_tables(grows).find(|layout| layout.name() == name)
     }
 
     #[inline]

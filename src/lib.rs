@@ -246,7 +246,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `serde` | a [`Snapshot`], views, and filters and maplets with `StableHashBuilder::default()` are `Serialize` and `Deserialize`: as the bytes of a [snapshot](#snapshots) |
+//! | `serde` | a [`Snapshot`], views, and filters and maplets with `StableHashBuilder::default()` are `Serialize` and `Deserialize`: as the bytes of a [snapshot](#snapshots). To serialize one with another seed, or one that forgets by a [clock](Builder::every) or [when full](Builder::forget_oldest_when_full), is an error: serialize its `snapshot()` |
 //! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter). Otherwise nothing |
 //!
 //! None is on by default.

@@ -104,6 +104,13 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// that is built for this number stashes 6 % of them, and one that is built for a quarter more stashes none and takes
 /// less memory (the example `partitions` of the repository).
 ///
+/// A maplet that grows keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. In
+/// [`Fp21x3`](crate::Fp21x3) and [`Fp32x2`](crate::Fp32x2), one of which it has [by
+/// default](crate::MapletBuilder::growable) for values of four bits or more, part of the pairs is stashed with two values
+/// per key already. If keys have two values or more on average, name a layout with more slots per bucket
+/// ([`Fp16x4`](crate::Fp16x4) stores up to 10 bits, with a [maximum](crate::MapletBuilder::max_capacity)), set a lower
+/// target load, or build a maplet of fixed size for a quarter more pairs, and look at `stats`.
+///
 /// The stashed values of a key lie side by side, and an operation on the key reads all of them (but
 /// [`contains_key`](Self::contains_key) stops at the first). So its time rises with their number, by some nanoseconds for
 /// each, and the inserts of n values take the square of n. What is stashed of some other keys lies behind them: these are

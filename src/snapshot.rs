@@ -257,6 +257,22 @@ impl Snapshot {
         sizing::in_address_space(self.header.max_capacity)
     }
 
+    /// Whether it is a snapshot of a filter that [grows](crate::Growable): then what it is restored as is growable, too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, GrowableCuckooFilter};
+    ///
+    /// assert!(GrowableCuckooFilter::new().snapshot()?.grows());
+    /// assert!(!CuckooFilter::with_capacity(100).snapshot()?.grows());
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn grows(&self) -> bool {
+        self.header.grows
+    }
+
     /// The bits of each value, if it is a snapshot of a [`CuckooMaplet`](crate::CuckooMaplet); `None` for
     /// that of a filter.
     ///

@@ -149,7 +149,8 @@ impl GrowingLayout for Fp32x2 {}
 /// The filter has all operations and guarantees of a filter whose layout is known at compile time;
 /// the choice costs one predictable branch and a call per operation: up to 45 instructions. Where the rate
 /// is known when the program is written, name the layout in the type instead:
-/// `CuckooFilter::builder().layout::<Fp12x5>()`.
+/// `CuckooFilter::builder().layout::<Fp12x5>()`. The code of all layouts is compiled into a program that uses it (growing
+/// maplets do by default): a release build takes some seconds longer. Name a layout where that matters.
 ///
 /// The layout for a million items in a filter of fixed size, and the memory of the whole filter:
 ///
@@ -186,6 +187,24 @@ impl GrowingLayout for Fp32x2 {}
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnyLayout {}
+
+impl AnyLayout {
+    /// The names of all layouts, in the order of the table of [`Layout`]: what
+    /// [`layout_named`](crate::Builder::layout_named) takes, for the help of a program, say. A filter that grows takes
+    /// those that [can grow](GrowingLayout).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{AnyLayout, CuckooFilter};
+    ///
+    /// assert_eq!(AnyLayout::NAMES[..4], ["Fp8x8", "Fp9x7", "Fp10x6", "Fp12x5"]);
+    /// for name in AnyLayout::NAMES {
+    ///     assert!(CuckooFilter::builder().layout_named(name).is_ok());
+    /// }
+    /// ```
+    pub const NAMES: &'static [&'static str] = LayoutId::NAMES;
+}
 
 impl Layout for AnyLayout {
     const NAME: &'static str = "AnyLayout";

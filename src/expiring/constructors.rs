@@ -104,6 +104,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// It returns the time since any instant that is always the same. It must not go back. `wasm32-unknown-unknown` has
     /// no other clock: there [`every`](Self::every) needs this one, or `build` panics.
     ///
+    /// It is a `fn`, so what it reads is a `static`: give each test one of its own, or a `thread_local!` if one thread
+    /// uses the filter.
+    ///
     /// # Examples
     ///
     /// ```
@@ -240,7 +243,8 @@ impl<L: GrowingLayout, S> ExpiringBuilder<L, S> {
     /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only up to
     /// this number of items at once.
     ///
-    /// A layout that is named before is kept, and chosen at run time; named after this call, it is in the type.
+    /// A layout that is named before is kept, and chosen at run time; with `layout::<Fp21x3>()` after this call, it is in
+    /// the type.
     ///
     /// # Examples
     ///
@@ -259,6 +263,32 @@ impl<L: GrowingLayout, S> ExpiringBuilder<L, S> {
     ///
     /// If no layout was named, `build` chooses one, as for [maplets](crate::MapletBuilder::growable): up to 8
     /// generations [`Fp16x4`], and with more [`Fp21x3`](crate::Fp21x3).
+    ///
+    /// With many items, the rate of false positives is high: when the filter holds ten million, one in forty of the items
+    /// that were not seen is taken for seen with 8 generations, and about one in 900 with 9 to 16. A
+    /// [capacity](Self::capacity) for the items of a whole window makes the rate ten times lower, since the filter need
+    /// not double. Or request a [rate](Self::false_positive_rate), and a [maximum](Self::max_capacity) at which it holds:
+    /// `build` chooses a layout that keeps it.
+    ///
+    /// ```
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let builder = ExpiringCuckooFilter::builder().growable();
+    /// let [eight, nine] = [8, 9].map(|generations| builder.clone().generations(generations));
+    /// let of_window = eight.clone().capacity(10_000_000);
+    /// let of_rate = eight.clone().max_capacity(10_000_000).false_positive_rate(0.001);
+    /// for (builder, layout, rate) in [
+    ///     (eight, "Fp16x4", 0.025),
+    ///     (nine, "Fp21x3", 0.001_2),
+    ///     (of_window, "Fp16x4", 0.002_5),
+    ///     (of_rate, "Fp21x3", 0.001),
+    /// ] {
+    ///     let figures = builder.figures(10_000_000)?;
+    ///     assert_eq!(figures.layout_name, layout);
+    ///     assert!((0.5 * rate..rate).contains(&figures.false_positive_rate), "{figures:?}");
+    /// }
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
     ///
     /// # Examples
     ///

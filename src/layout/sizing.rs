@@ -95,7 +95,7 @@ impl Sizing {
         }
         let properties = layout.properties();
         if properties.growth.is_none() {
-            return Err(Error::NoSuchLayout);
+            return Err(Error::NoSuchLayout { grows: true });
         }
         let value_bits = request.value_bits_of(layout)?;
         let target_load = request.target_load_of(layout)?;
@@ -198,10 +198,9 @@ impl Sizing {
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
     /// length.
     fn of_each_layout(request: Request) -> impl Iterator<Item = Result<Self, Error>> {
-        let candidates = LayoutId::ALL.iter().copied().filter(move |&layout| {
-            let may_grow = layout.properties().growth.is_some() || !request.grows;
+        let candidates = LayoutId::of_tables(request.grows).filter(move |&layout| {
             let is_long = layout as u8 >= LayoutId::Fp16x4 as u8 || request.rate.is_some();
-            may_grow && is_long && request.value_bits_of(layout).is_ok()
+            is_long && request.value_bits_of(layout).is_ok()
         });
         candidates.map(move |layout| Self::of(layout, request))
     }
@@ -580,10 +579,6 @@ mod tests {
         assert!((stated / predicted - 1.0).abs() < 1e-9, "{stated}, {predicted}");
     }
 
-    fn growing_layouts() -> impl Iterator<Item = LayoutId> {
-        LayoutId::ALL.iter().copied().filter(|layout| layout.properties().growth.is_some())
-    }
-
     fn growing(capacity: u64, max_capacity: u64) -> Request {
         Request { max_capacity: Some(max_capacity), ..endless(capacity) }
     }
@@ -722,7 +717,7 @@ mod tests {
                 );
             }
         }
-        growing_layouts().for_each(check);
+        LayoutId::of_tables(true).for_each(check);
     }
 
     /// Against a simulation of the generations: how many entries there are of each number of known bits.
@@ -756,7 +751,7 @@ mod tests {
     /// ends where memory does, but with short rings.
     #[test]
     fn sizes_that_nobody_has_asked_for() {
-        for layout in growing_layouts() {
+        for layout in LayoutId::of_tables(true) {
             let properties = layout.properties();
             let sizing = Sizing::of(layout, endless(0)).unwrap();
             assert_eq!(sizing.initial, DEFAULT_FIRST);
@@ -855,7 +850,7 @@ mod tests {
             let error = Sizing::of(layout, request(Some(most + 1), 1900)).err();
             assert!(matches!(error, Some(Error::ValueBitsOutOfRange { .. })));
         }
-        growing_layouts().for_each(check);
+        LayoutId::of_tables(true).for_each(check);
     }
 
     /// Of fingerprints of f bits beside a value, each of 2^f - 1 is drawn alike.
@@ -951,7 +946,7 @@ mod tests {
             let reaches = |layout, rate| {
                 Sizing::within(layout, Request { rate: Some(rate), ..growing(first, most) })
             };
-            for layout in growing_layouts() {
+            for layout in LayoutId::of_tables(true) {
                 let Err(error) = reaches(layout, rate) else { continue };
                 let Error::RateOutOfReach { one_in, layout: named } = error else {
                     panic!("{layout:?}: {error:?}")
@@ -960,12 +955,13 @@ mod tests {
                 assert!(better > rate);
                 let is_way_out = if let Some(name) = named {
                     layouts += 1;
-                    let other = growing_layouts().find(|other| other.name() == name).unwrap();
+                    let other =
+                        LayoutId::of_tables(true).find(|other| other.name() == name).unwrap();
                     reaches(other, rate).is_ok() && reaches(layout, better).is_ok()
                 } else {
                     rates += 1;
-                    growing_layouts().all(|other| reaches(other, rate).is_err())
-                        && growing_layouts().any(|other| reaches(other, better).is_ok())
+                    LayoutId::of_tables(true).all(|other| reaches(other, rate).is_err())
+                        && LayoutId::of_tables(true).any(|other| reaches(other, better).is_ok())
                 };
                 assert!(is_way_out, "{layout:?}, {first} to {most}, {rate}: {error:?}");
             }
@@ -980,7 +976,8 @@ mod tests {
             let low = Some(Error::MaxCapacityTooLow { capacity, max_capacity });
             for rate in [None, Some(0.01)] {
                 let request = Request { rate, ..growing(first, most) };
-                let of_each = growing_layouts().map(|layout| Sizing::within(layout, request).err());
+                let of_each =
+                    LayoutId::of_tables(true).map(|layout| Sizing::within(layout, request).err());
                 of_each
                     .chain([Sizing::smallest(request).err()])
                     .for_each(|error| assert_eq!(error, low));

@@ -119,7 +119,8 @@ impl<L: GrowingLayout, S> MapletBuilder<L, S> {
     /// The capacity may be left out. Then a maplet begins with 128 buckets, or with what this maximum needs if that
     /// is less; or, with [long values](crate::CuckooMaplet#layouts), with what it needs to reach the maximum.
     ///
-    /// A layout that is named before is kept, and chosen at run time; named after this call, it is in the type.
+    /// A layout that is named before is kept, and chosen at run time; with `layout::<Fp21x3>()` after this call, it is in
+    /// the type.
     ///
     /// # Examples
     ///

@@ -23,19 +23,32 @@ impl<'de> Deserialize<'de> for Snapshot {
     }
 }
 
-/// What is restored from snapshots is its snapshot, and has the one hasher that comes back from nothing.
+/// What is restored from snapshots is its snapshot, and has the one hasher that comes back from nothing. A type of which
+/// some values would lose something has a method that tells these, and what their error says.
 macro_rules! by_snapshot {
-    ($type:ident) => {
+    ($type:ident $(, $(#[$doc:meta])* unless $loses:ident: $text:literal)?) => {
         const _: () = {
             use crate::hasher::StableHashBuilder;
             use serde_core::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
             impl<L: Storage> Serialize for $type<L, StableHashBuilder> {
-                /// Its [`Snapshot`]. It fails if the seed of the hasher is not the default one: nobody could read it.
+                /// Its [`Snapshot`].
+                ///
+                /// # Errors
+                ///
+                /// If the seed of the hasher is not the default one: nobody could read it. Serialize the
+                /// [`snapshot`](Self::snapshot), and restore it with the hasher.
+                $($(#[$doc])*)?
                 fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                     if *self.hasher() != StableHashBuilder::default() {
-                        return Err(ser::Error::custom(Error::OtherHasher));
+                        return Err(ser::Error::custom(
+                            "only the default seed of a StableHashBuilder comes back, and this filter has another: \
+                             serialize its `snapshot()`, and restore that with the hasher",
+                        ));
                     }
+                    $(if self.$loses() {
+                        return Err(ser::Error::custom($text));
+                    })?
                     self.snapshot().map_err(ser::Error::custom)?.serialize(serializer)
                 }
             }

@@ -22,7 +22,7 @@ enum Call {
     Layout(Named),
 }
 
-/// By type, and of a filter of fixed size also by name; or any.
+/// By type, by name, or any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Named {
     Fp8x8,
@@ -130,7 +130,7 @@ impl Asked {
             }
             Error::BudgetTooSmall { bytes, needed } => self.memory == Some(bytes) && needed > bytes,
             Error::ValueBitsOutOfRange { value_bits, .. } => self.value_bits == Some(value_bits),
-            Error::NoSuchLayout => {
+            Error::NoSuchLayout { grows: true } => {
                 let grows =
                     |name| LAYOUTS.iter().any(|layout| layout.name == name && layout.grows());
                 self.grows && self.layout_name().is_some_and(|name| !grows(name))
@@ -211,6 +211,10 @@ macro_rules! more {
                     Call::Layout(Named::Fp16x4) => Ok(Box::new(self.layout::<Fp16x4>())),
                     Call::Layout(Named::Fp32x2) => Ok(Box::new(self.layout::<Fp32x2>())),
                     Call::Layout(Named::Any) => Ok(Box::new(self.any_layout())),
+                    Call::Layout(Named::ByName(name)) => match self.clone().layout_named(name) {
+                        Ok(named) => Ok(Box::new(named)),
+                        Err(_) => Err(Box::new(self)),
+                    },
                     Call::MaxCapacity(items) => Ok(Box::new(self.max_capacity(items))),
                     Call::TargetLoad(load) => {
                         Ok(Box::new(self.target_load(f64::from(load) / 1000.0)))

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coucal::{
-    Builder, CuckooFilter, CuckooMaplet, Error, Fp16x4, GrowableCuckooMaplet, MapletBuilder,
-    Prehashed, Snapshot, StableHashBuilder, StableHasher, Stats,
+    AnyLayout, Builder, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Fp16x4,
+    GrowableCuckooMaplet, MapletBuilder, Prehashed, Snapshot, StableHashBuilder, StableHasher,
+    Stats,
 };
 
-use crate::common::stopped;
+use crate::common::{LAYOUTS, stopped};
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
@@ -94,9 +95,28 @@ fn a_layout_by_its_name() {
     let growing = builder().layout_named("Fp21x3").unwrap().growable().build().unwrap();
     assert_eq!(growing.layout_name(), "Fp21x3");
     let cannot_grow = builder().layout_named("Fp8x8").unwrap().growable().build();
-    assert_eq!(cannot_grow.unwrap_err(), Error::NoSuchLayout);
+    assert_eq!(cannot_grow.unwrap_err(), Error::NoSuchLayout { grows: true });
     for name in ["", "fp16x4", "AnyLayout", "Fp16x4 "] {
-        assert_eq!(builder().layout_named(name).unwrap_err(), Error::NoSuchLayout);
+        let error = builder().layout_named(name).unwrap_err();
+        assert_eq!(error, Error::NoSuchLayout { grows: false });
+        let error = builder().growable().layout_named(name).unwrap_err();
+        assert_eq!(error, Error::NoSuchLayout { grows: true });
+    }
+    assert_eq!(AnyLayout::NAMES, LAYOUTS.map(|layout| layout.name));
+    for layout in LAYOUTS {
+        let maplets = CuckooMaplet::builder().value_bits(3).max_capacity(1000);
+        let expiring = ExpiringCuckooFilter::builder().generations(4).max_capacity(1000);
+        let names = [
+            builder()
+                .growable()
+                .layout_named(layout.name)
+                .map(|b| b.build().unwrap().layout_name()),
+            maplets.layout_named(layout.name).map(|b| b.build().unwrap().layout_name()),
+            expiring.layout_named(layout.name).map(|b| b.build().unwrap().layout_name()),
+        ];
+        let expected = layout.grows().then_some(layout.name);
+        let expected = expected.ok_or(Error::NoSuchLayout { grows: true });
+        assert!(names.iter().all(|name| *name == expected), "{names:?}");
     }
     assert!(format!("{:?}", builder().layout_named("Fp21x3").unwrap()).contains("Fp21x3"));
     let short = CuckooMaplet::builder().layout_named("Fp8x8").unwrap().value_bits(6).build();

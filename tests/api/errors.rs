@@ -214,8 +214,13 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (Error::NoTime, "a generation takes some time: call `every` with more than zero"),
         (
-            Error::NoSuchLayout,
-            "no such filter has a layout of this name: the documentation of `Layout` lists the names",
+            Error::NoSuchLayout { grows: false },
+            "no filter has a layout of this name: the names are Fp8x8, Fp9x7, Fp10x6, Fp12x5, \
+             SemiSorted14x5, Fp16x4, SemiSorted17x4, Fp21x3, Fp32x2",
+        ),
+        (
+            Error::NoSuchLayout { grows: true },
+            "no growing filter has a layout of this name: the names are Fp12x5, Fp16x4, Fp21x3, Fp32x2",
         ),
     ]
 }
