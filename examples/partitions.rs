@@ -61,7 +61,7 @@ fn members(set: u64) -> impl Iterator<Item = u32> {
 
 impl Store {
     fn new(partitions: Vec<Partition>) -> Result<Self> {
-        // A quarter more: else one pair in twenty finds no room in the two buckets of its key, and is stashed.
+        // A quarter more: else one pair in sixteen finds no room in the two buckets of its key, and is stashed.
         let capacity = partitions.iter().map(Partition::len).sum::<usize>() * 5 / 4;
         let maplet = CuckooMaplet::builder().capacity(capacity).value_bits(6).build()?;
         for (number, keys) in (0..).zip(&partitions) {

@@ -33,8 +33,8 @@ pub struct Figures {
     /// The memory that it takes with the given number of items, in bytes: no more than that, without what the
     /// [stash](crate#what-finds-no-room) takes, which has few items or none. One that grows may take less: by up to a
     /// quarter, since splits double fewer entries than they may, and below 40 KB by more, since it takes memory in
-    /// large steps there; and a maplet that grows takes 16 to 32 bytes more for each value of which they have doubled
-    /// an entry.
+    /// large steps there; and a maplet or an expiring filter that grows takes 16 to 32 bytes more for each value, or
+    /// generation, of which they have doubled an entry.
     pub memory_bytes: usize,
     /// The same in bits, in proportion to these items. Infinite for no items.
     pub bits_per_item: f64,

@@ -300,8 +300,9 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     pub(crate) fn bytes_beside(words: u64, slabs: u64) -> u64 {
         let places = words.div_ceil(Self::PIECE_LEN as u64) * size_of::<Place>() as u64;
         let of_lists = slabs * (size_of::<*mut [AtomicU64]>() + size_of::<*mut [Place]>()) as u64;
-        // Of each of them twice as much may be there: directories that others have replaced, and room in the lists.
-        2 * (places + of_lists)
+        // A directory has up to twice as many places, and those before it together as many again; lists have room for twice
+        // as much.
+        4 * places + 2 * of_lists
     }
 
     /// What is allocated.
