@@ -512,7 +512,6 @@ pub enum Refusal {
     Full,
     NoMemoryToStore,
     ValueTooLarge,
-    OtherTooSmall,
 }
 
 impl From<Refusal> for Error {
@@ -522,7 +521,6 @@ impl From<Refusal> for Error {
             Refusal::Full => Self::Full,
             Refusal::NoMemoryToStore => Self::NoMemoryToStore,
             Refusal::ValueTooLarge => Self::ValueTooLarge,
-            Refusal::OtherTooSmall => Self::OtherTooSmall,
         }
     }
 }
@@ -545,8 +543,7 @@ impl Stopped {
 impl From<Stopped> for Error {
     fn from(Stopped { index, stored, cause }: Stopped) -> Self {
         // An `Error` may own memory, so these are no constants that the compiler would keep for ever by itself.
-        static CAUSES: [Error; 4] =
-            [Error::Full, Error::NoMemoryToStore, Error::ValueTooLarge, Error::OtherTooSmall];
+        static CAUSES: [Error; 3] = [Error::Full, Error::NoMemoryToStore, Error::ValueTooLarge];
         Self::Stopped { index, stored, cause: &CAUSES[cause as usize] }
     }
 }

@@ -480,6 +480,6 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
         let image = others.image()?;
         // Whether there is room.
         this.turns.take_locked();
-        Ok(by_format!(self, table => table.merge(&image, self.max_capacity))?)
+        by_format!(self, table => table.merge(&image, self.max_capacity))
     }
 }

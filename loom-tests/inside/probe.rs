@@ -529,7 +529,7 @@ pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
 ///
 /// Why it does not fit.
 pub fn merge<M: Modelled>(shared: &M::Shared, image: &Image) -> Result<(), Error> {
-    Ok(table::<M>(shared).merge(&image.taken, 0)?)
+    table::<M>(shared).merge(&image.taken, 0)
 }
 
 /// Begins to take an image, and gives up when the flag of every stripe is set.

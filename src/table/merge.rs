@@ -12,18 +12,18 @@ use super::geometry::Place;
 use super::growing::Growing;
 use super::insert::is_known_by;
 use super::{Buckets, Image, Stashed, Table};
-use crate::error::Refusal;
+use crate::error::{Error, Refusal};
 use crate::layout::sizing::{self, MAX_DOUBLED};
 use crate::layout::{Format, both};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
     /// image. Each copy is an insert, and each that is taken back a removal.
-    pub(crate) fn merge(self, image: &Image, max_capacity: u64) -> Result<(), Refusal> {
+    pub(crate) fn merge(self, image: &Image, max_capacity: u64) -> Result<(), Error> {
         // What is doubled is counted at the end: until then no snapshot is taken, and no value is removed.
         let _removing = self.lock_removing();
         if self.takes_too_much(image, max_capacity) {
-            return Err(Refusal::OtherTooSmall);
+            return Err(Error::OtherTooSmall);
         }
         let entries = (image.occupied + image.stashed.len()) as u64;
         let items = self.entries() + entries.saturating_sub(image.grown.doubled) as usize;
@@ -36,7 +36,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 for entry in self.entries_of(image).take(at) {
                     self.take_parts_back(entry, least);
                 }
-                return Err(error);
+                return Err(error.into());
             }
         }
         for &(value, doubled) in &image.doubled_of {
@@ -227,7 +227,7 @@ mod tests {
         large.grow_to(max_buckets as u64).unwrap();
         (0..3300).for_each(|hash| large.insert(large.key(hash)).unwrap());
         let before = entries(large);
-        assert_eq!(large.merge(&small.image().unwrap(), 0), Err(Refusal::Full));
+        assert_eq!(large.merge(&small.image().unwrap(), 0), Err(Error::Full));
         assert_eq!(entries(large), before);
         assert_eq!(large.len(), 3300);
     }
