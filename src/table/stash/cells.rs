@@ -663,6 +663,8 @@ impl<'a> Writer<'a> {
     /// either number, or sees that the number has changed. Takes time in proportion to the number of cells.
     pub(in crate::table) fn resize(&mut self, lines: usize) -> Result<(), NoMemory> {
         let (cells, old) = (self.cells, self.array());
+        // Half of a word counts them.
+        u32::try_from(lines).map_err(|_| NoMemory { bytes: usize::MAX })?;
         cells.tags.try_reach(lines)?;
         cells.words.try_reach(2 * LINE * lines)?;
         let new = cells.array(lines as u64);
