@@ -689,7 +689,6 @@ impl<'a> Writer<'a> {
         let take_out = |(at, _)| old.set_first(at, old.first(at) & NAME, Ordering::Release);
         self.set_lines(lines);
         moved.into_iter().for_each(take_out);
-        (lines..old.lines).for_each(|line| old.set_tags(line, 0));
         cells.update_passing(new, 0, lines);
         Ok(())
     }
