@@ -962,8 +962,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// **Parts of a whole:** a filter that grows knows the less of an item the smaller it was when it stored it. In a filter
     /// that is some hundred times as large, each such item takes several slots, and twice as many after each doubling.
     /// Before they take too many, a merge is refused: if this filter would have no room for its [maximum
-    /// capacity](Self::max_capacity) any more, or, without a maximum, could not go on growing. So build filters that are
-    /// to be merged with the [capacity](crate::Builder::capacity) of all of them together.
+    /// capacity](Self::max_capacity) any more, or, without a maximum, could not go on growing. Of filters of one size
+    /// that grew from the smallest one, some twenty can be merged into a new one. So build filters that are to be merged
+    /// with the [capacity](crate::Builder::capacity) of all of them together: of these, any number.
     ///
     /// Other threads may use both filters meanwhile. What is added is a [`snapshot`](Self::snapshot) of
     /// `other`; it is added by one insert after the other, so other threads see some of its items
