@@ -286,17 +286,14 @@ fn doubling_against_removal<L: Layout>() {
 
 /// Only one entry is left then, and its way begins in another line again.
 fn halving_against_lookup<L: Layout>() {
-    let (mut setup, x) = one_item::<L>(&[]);
-    let y = setup.item_of_group(0, 1, x);
-    setup.stash(&[x, y]);
-    setup.thread([resize_stash(x, 4), remove(y)]).thread([contains(x)]).check(73_000, 2);
+    let (setup, [x, y], _) = stashed::<L, 2>();
+    setup.thread([resize_stash(x, 4), remove(y)]).thread([contains(x)]).check(130_000, 2);
 }
 
 /// A lookup sees the same number of lines twice, and another one in between.
 fn halving_and_doubling_against_lookup<L: Layout>() {
-    let (mut setup, x) = one_item::<L>(&[]);
-    setup.stash(&[x]);
-    setup.thread([4, 2].map(|lines| resize_stash(x, lines))).thread([contains(x)]).check(78_000, 3);
+    let (setup, [x], _) = stashed::<L, 1>();
+    setup.thread([4, 2].map(|lines| resize_stash(x, lines))).thread([contains(x)]).check(50_000, 2);
 }
 
 /// It goes back to a bucket, and an entry at another position takes its cell: one of those of which the way begins in
