@@ -405,10 +405,17 @@ impl Modelled {
         }
     }
 
+    /// Whether so many replacements may be refused: nearly as many entries are stashed as there may be slots.
+    fn may_refuse(&self, replacements: usize) -> bool {
+        let slots = self.start.max_buckets as usize * self.start.geometry.slots();
+        8 * (self.subject.stashed().0 + replacements) >= 7 * slots
+    }
+
     /// Gives each item another value.
     fn replace_many(&mut self, items: &[(Item, Value)]) {
         for items in items.chunks(self.at_once(items.len())) {
-            if !items.iter().all(|&(item, _)| self.may_change(item)) {
+            if !items.iter().all(|&(item, _)| self.may_change(item)) || self.may_refuse(items.len())
+            {
                 continue;
             }
             let mut expected = Vec::new();
@@ -495,6 +502,9 @@ impl Modelled {
 
     /// Gives one value of a key the place of another.
     fn update(&mut self, hash: u64, new: Value) {
+        if self.may_refuse(1) {
+            return;
+        }
         // Nothing but what was inserted, if it may be that of another item.
         let may_change = |old| self.is_exact || self.held.contains_key(&(hash, old));
         let old = self.subject.update(hash, &|old| may_change(old).then_some(new));

@@ -197,7 +197,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 Change::Remove => self.take_from_stash(key, &mut writer, found, 1),
                 Change::Replace(_) | Change::Stamp => {
                     let bits = self.replaced(found.bits.into(), change) as u32;
-                    self.replace_in_stash(key, (writer, found), bits)?;
+                    let replaced = self.replace_in_stash(key, (writer, found), bits);
+                    drop(locked);
+                    // As an insert that finds no room.
+                    if replaced == Err(Refusal::Full) && self.is_stash_full() {
+                        let grown = self.make_room(self.present());
+                        if grown.map_err(|_| Refusal::NoMemoryToStore)? {
+                            return self.change_slow(place, change);
+                        }
+                    }
+                    replaced?;
                 }
             }
             return Ok(true);

@@ -92,6 +92,11 @@ impl<B: Buckets> State<B> {
         self.changing.stash.shards().iter().map(Cells::copies).sum()
     }
 
+    /// Whether it has nearly as many entries as the table slots: no more than these can be in a snapshot.
+    pub(super) fn is_stash_full(&self) -> bool {
+        8 * self.stashed_entries() >= 7 * self.slots()
+    }
+
     /// What it uses on the heap.
     pub(super) fn stash_bytes(&self) -> usize {
         let shards = self.changing.stash.shards();
@@ -392,7 +397,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let new = Key { entry, ..key };
         // One entry more, if another copy of the old one stays: not if there are about as many as slots.
         let is_more = found.copies > 1 && writer.copies_of(new.even()) == 0;
-        if is_more && 8 * self.stashed_entries() >= 7 * self.slots() {
+        if is_more && self.is_stash_full() {
             return Err(Refusal::Full);
         }
         self.put_in_stash(&mut writer, new, 1)?;

@@ -186,3 +186,17 @@ fn candidates_are_an_iterator() {
     assert_eq!(copy.len(), 5);
     assert_eq!(Candidates::new().next(), None);
 }
+
+/// Copies of one pair get other values, and become more entries than the table has slots: it grows for them.
+#[test]
+fn replacements_grow_as_inserts_do() {
+    let maplet = CuckooMaplet::builder().growable().value_bits(10).build().unwrap();
+    let slots = maplet.slots();
+    (0..1000).for_each(|_| maplet.insert("egg", 0).unwrap());
+    for value in 1..1000 {
+        assert_eq!(maplet.replace("egg", 0, value), Ok(true));
+    }
+    assert!(slots < 1000 && maplet.slots() > slots && maplet.len() == 1000);
+    assert_eq!(maplet.get("egg").collect::<std::collections::HashSet<_>>().len(), 1000);
+    maplet.snapshot().unwrap();
+}
