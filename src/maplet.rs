@@ -291,8 +291,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// [`Error::ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits). If the pair is in the
     /// stash: [`Error::NoMemoryToStore`] if there is no memory for the new one, and [`Error::Full`] if the new one has
-    /// as many copies there as can be counted, or is one entry more where there are nearly as many as slots. Then
-    /// nothing has changed. (For an `old` of more bits it returns
+    /// as many copies there as can be counted, or is one entry more where there are nearly as many as slots, and
+    /// the maplet does not grow any more. Then nothing has changed. (For an `old` of more bits it returns
     /// `Ok(false)`, since no key has such a value.)
     ///
     /// # Examples
