@@ -35,8 +35,8 @@ use crate::layout::LayoutId;
 pub enum Error {
     /// The filter holds what it was made for: its slots in use and its
     /// [stashed entries](crate::Stats::stashed_entries) together have reached the load at which tables of its
-    /// [layout](crate::Layout), or growing ones of its [target](crate::growth), are full, a short search found no free slot, and the filter does not grow, or has its
-    /// maximum size. Of a merge: it has no room for the items of both.
+    /// [layout](crate::Layout), or growing ones of its [target](crate::growth), are full, a short search found no free
+    /// slot, and the filter does not grow, or has its maximum size. Of a merge: it has no room for the items of both.
     ///
     /// Remove items, or build a filter with a larger capacity, or a filter that grows
     /// ([`Builder::max_capacity`](crate::Builder::max_capacity)). Whether an insert fails depends on

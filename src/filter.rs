@@ -979,9 +979,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Errors
     ///
     /// [`Error::OtherLayout`], [`Error::OtherSize`], [`Error::OtherTooSmall`] and [`Error::OtherHasher`], where the filters
-    /// do not fit together;
-    /// [`Error::Full`], [`Error::NoMemoryToStore`], and [`Error::OutOfMemory`] for the snapshot. Then the filter holds
-    /// what it held before.
+    /// do not fit together; [`Error::Full`], [`Error::NoMemoryToStore`], and [`Error::OutOfMemory`] for the snapshot. Then
+    /// the filter holds what it held before.
     ///
     /// # Examples
     ///

@@ -172,8 +172,8 @@
 //! # Growth
 //!
 //! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows with its items, a few buckets at a time:
-//! nothing is rebuilt. It takes 21.3 bits for an item in the default layout, and from a million items on at most 3 %
-//! more. Its rate of false
+//! nothing is rebuilt. It takes 21.3 bits for an item in the default layout, and from a million items on up to a
+//! twentieth more. Its rate of false
 //! positives, 0.019 % at first, rises by as much with each doubling. [`growth`] has the figures of each layout, and
 //! says where growth ends, what it costs, and what doubled entries are.
 //!

@@ -89,14 +89,15 @@ impl<B: Buckets> Recording<'_, B> {
         // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle. Whoever adds
         // words uses the mirror meanwhile.
         let (_removing, mut splitting) = self.held.take().unwrap_or_else(|| table.hold());
-        let mut doubled_of = try_with_capacity(splitting.as_deref().map_or(0, DoubledOf::len));
+        let mut doubled_of: Result<Vec<Counted>, NoMemory> =
+            try_with_capacity(splitting.as_deref().map_or(0, DoubledOf::len));
         // Nobody else changes it while the mutexes are held.
         let mut copy = |of_table: &mut DoubledOf| {
             let counted = of_table.in_order().iter().filter(|&&(_, doubled)| doubled > 0);
-            let _ = doubled_of.as_mut().map(|copied: &mut Vec<Counted>| {
+            if let Ok(copied) = &mut doubled_of {
                 copied.clear();
                 copied.extend(counted);
-            });
+            }
         };
         if let Some(of_table) = &mut splitting {
             copy(of_table);

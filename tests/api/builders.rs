@@ -440,3 +440,15 @@ fn a_budget_is_used_up() {
     let one_more = CuckooFilter::builder().max_capacity(most + 1).figures(most + 1).unwrap();
     assert!(one_more.memory_bytes > 1 << 26, "{most}: {one_more:?}");
 }
+
+/// As the documentation of the crate says: 21.3 bits for an item in the default layout, and from a million items on up to
+/// a twentieth more.
+#[test]
+fn memory_of_an_item_where_a_filter_grows() {
+    let builder = CuckooFilter::builder().growable();
+    let sizes = std::iter::successors(Some(1_000_000_usize), |items| Some(items + items / 100));
+    for items in sizes.take_while(|&items| items < usize::MAX >> 24) {
+        let bits = builder.figures(items).unwrap().bits_per_item;
+        assert!((21.3..21.34 * 1.05).contains(&bits), "{bits} with {items} items");
+    }
+}

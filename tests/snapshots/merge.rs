@@ -50,7 +50,7 @@ fn parts_of_a_whole() {
         whole.merge(&filter)
     };
     let least = items(PARTS).end as usize;
-    for max_capacity in [None, Some(least), Some(50 * least)] {
+    for max_capacity in [None, Some(least), Some(8 * least)] {
         let build =
             || max_capacity.map_or(builder(), |items| builder().max_capacity(items)).build();
         let whole = build().expect("the whole");
@@ -72,12 +72,27 @@ fn parts_of_a_whole() {
             "{parts} of at most {max_capacity:?}"
         );
         whole
-            .insert_all(items(parts).start..max_capacity.unwrap_or(20 * least) as u64)
+            .insert_all(items(parts).start..max_capacity.unwrap_or(8 * least) as u64)
             .expect("room");
         let whole = build().expect("the whole");
         whole.reserve(least).expect("room");
         assert!((0..PARTS).all(|part| merged(&whole, part, least) == Ok(())));
     }
+}
+
+/// Of filters of one size that grew from the smallest one, some twenty can be merged.
+#[test]
+fn parts_that_grew() {
+    const ITEMS: u64 = 30_000;
+    let build = || CuckooFilter::builder().growable().hasher(HASHER).build().expect("a filter");
+    let whole = build();
+    let parts = (0..100).take_while(|part| {
+        let filter = build();
+        filter.insert_all(part * ITEMS..(part + 1) * ITEMS).expect("room in a part");
+        whole.merge(&filter).is_ok()
+    });
+    let parts = parts.count();
+    assert!((18..36).contains(&parts), "{parts} parts");
 }
 
 /// Some of the items are in both; where they grow, the one grows while it takes in the other, which has grown further.
