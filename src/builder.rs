@@ -83,9 +83,8 @@ impl<L, S: Clone, T> Clone for Builder<L, S, T> {
 }
 
 impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
-    pub(crate) fn with_values(value_bits: Option<u32>) -> Self {
+    pub(crate) fn with_request(request: Request) -> Self {
         let hasher = Hasher::New(DefaultHashBuilder::default);
-        let request = Request { value_bits, ..Request::default() };
         Self { request, hasher, expiry: Expiry::default(), layout: PhantomData }
     }
 }

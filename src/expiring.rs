@@ -51,7 +51,7 @@ use crate::table::generations::Stamping;
 ///   found no more than an item that was never inserted; unless it was inserted again.
 /// * **Few others**: an item that was not seen is found at the [rate](Self::false_positive_rate) of a maplet, which the
 ///   items of the window determine, and no others. Such an item counts as seen for [`insert`](Self::insert), too. In a
-///   filter that grows, the rate is [higher](crate::ExpiringBuilder::growable): one in forty, with 8 generations, ten
+///   filter that grows, the rate is [higher](crate::ExpiringBuilder::growable): one in 900, with 16 generations, ten
 ///   million items, and no choices of yours.
 /// * **One of many**: of threads that insert a new item at once, exactly one gets `true`.
 /// * **Lookups are wait-free**: [`contains`](Self::contains) takes a bounded number of steps, whatever other threads

@@ -7,13 +7,14 @@ use crate::builder::{Builder, Figures, built};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
+use crate::layout::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::NoValues;
 
 /// As [`CuckooFilter::builder`].
 impl Default for Builder {
     fn default() -> Self {
-        Self::with_values(None)
+        Self::with_request(Request::default())
     }
 }
 

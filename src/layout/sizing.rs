@@ -26,6 +26,8 @@ const ENDLESS_BITS: u32 = 12;
 const ENDLESS_ITEMS: u64 = 1 << 40;
 /// The highest rate of a growing table whose layout is chosen without one: at its maximum, or after ten doublings.
 const MAX_CHOSEN_RATE: f64 = 0.02;
+/// The same of a filter that forgets: there, a false positive is a new item that is taken for seen.
+const MAX_CHOSEN_RATE_OF_EXPIRING: f64 = 0.004;
 /// The lowest target load of a growing table that a builder may request, in thousandths.
 const MIN_TARGET_LOAD: u32 = 500;
 /// How far the load of a growing table goes beyond the target before a bucket is split: the load is that
@@ -49,8 +51,10 @@ pub struct Request {
     pub(crate) rate: Option<f64>,
     /// The target load of a growing filter, in thousandths; without it, that of the layout.
     pub(crate) target_load: Option<u32>,
-    /// Bits of the value in each slot of a maplet; `None` for a filter.
+    /// Bits of the value in each slot of a maplet, or of the generation; `None` for a filter that never forgets.
     pub(crate) value_bits: Option<u32>,
+    /// Whether it forgets.
+    pub(crate) expires: bool,
     /// The layout that was named, if one was.
     pub(crate) only: Option<LayoutId>,
 }
@@ -158,7 +162,11 @@ impl Sizing {
     fn smallest(request: Request) -> Result<Self, Error> {
         // No layout stores longer values.
         request.value_bits_of(LayoutId::Fp32x2)?;
-        let most = request.rate.unwrap_or(if request.grows { MAX_CHOSEN_RATE } else { 1.0 });
+        let most = request.rate.unwrap_or(match (request.grows, request.expires) {
+            (false, _) => 1.0,
+            (true, false) => MAX_CHOSEN_RATE,
+            (true, true) => MAX_CHOSEN_RATE_OF_EXPIRING,
+        });
         let sizings = Self::of_each_layout(request).flatten();
         let suiting = sizings.filter(|sizing| sizing.rate(request) <= most);
         if let Some(sizing) = suiting.min_by_key(|sizing| sizing.buckets) {
@@ -884,6 +892,26 @@ mod tests {
         for layout in [Fp8x8, SemiSorted17x4] {
             assert!(Sizing::of(layout, growing(0, 1000)).is_err());
         }
+    }
+
+    /// Without a rate: growth does not end, and at most 0.4 % of absent items are taken for present ones after ten
+    /// doublings.
+    #[test]
+    fn a_layout_that_grows_is_chosen_by_its_generations() {
+        let expiring = |value_bits, request| Request {
+            value_bits: Some(value_bits),
+            expires: true,
+            ..request
+        };
+        for value_bits in 1..=8 {
+            let request = expiring(value_bits, endless(0));
+            let sizing = Sizing::new(request).unwrap();
+            assert!(sizing.rate(request) <= 0.004 && sizing.max_capacity > 1 << 43);
+            let name = if value_bits <= 6 { "Fp21x3" } else { "Fp32x2" };
+            assert_eq!(sizing.layout.name(), name);
+            assert!(Sizing::of(Fp16x4, request).is_err() || rate_of(Fp16x4, request) > 0.004);
+        }
+        assert_eq!(Sizing::new(expiring(3, growing(1000, 2000))).unwrap().layout.name(), "Fp16x4");
     }
 
     /// Without a rate: growth does not end, and at most 2 % of absent keys have a candidate after ten doublings. With

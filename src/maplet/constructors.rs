@@ -7,6 +7,7 @@ use crate::builder::{Builder, Figures, built};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
+use crate::layout::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::ValueBits;
 
@@ -37,7 +38,7 @@ pub type MapletBuilder<L = Fp16x4, S = DefaultHashBuilder> = Builder<L, S, Maple
 impl Default for MapletBuilder {
     fn default() -> Self {
         // None that can be built: whoever calls the builder says how long the values are.
-        Self::with_values(Some(0))
+        Self::with_request(Request { value_bits: Some(0), ..Request::default() })
     }
 }
 
