@@ -11,6 +11,7 @@
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
+use std::hash::BuildHasher;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -31,8 +32,9 @@ const GENERATIONS: u32 = 9;
 const WORKERS: usize = 4;
 /// Keys that are dispatched between two snapshots.
 const SAVED_AFTER: u64 = 1000;
-/// When the present generation began, and how much of the log the snapshot has: 8 bytes each, before the snapshot.
-const STATE_HEADER: usize = 16;
+/// When the present generation began, how much of the log the snapshot has, and the checksum of both: 8 bytes each, before
+/// the snapshot.
+const STATE_HEADER: usize = 24;
 
 /// Does each thing once.
 #[derive(Parser)]
@@ -56,7 +58,7 @@ struct Service {
 
 struct Log {
     file: File,
-    /// Its length, and how many keys it has got since the last snapshot.
+    /// Its length, and how many keys it has got since a snapshot was to be saved.
     bytes: u64,
     unsaved: u64,
 }
@@ -83,6 +85,9 @@ impl Service {
             Err(error) => return Err(error.into()),
         };
         seen.set_every(period, elapsed)?;
+        if file.metadata()?.len() < saved {
+            return Err("the log is shorter than `seen` says".into());
+        }
         // What was dispatched since the snapshot counts as seen now: it is remembered for longer, and never for less.
         file.seek(SeekFrom::Start(saved))?;
         let (mut bytes, mut lines, mut line) = (saved, BufReader::new(&file), Vec::new());
@@ -94,54 +99,68 @@ impl Service {
         file.set_len(bytes)?; // without a line that was cut: nobody was told of it
         let log = Mutex::new(Log { file, bytes, unsaved: 0 });
         let service = Self { folder: folder.to_owned(), seen, log };
-        service.save(&mut service.log.lock())?; // so the next restart does not count them as seen then
+        service.save(&service.log.lock())?; // so the next restart does not count them as seen then
         Ok(service)
     }
 
     /// The filter of a snapshot, how long ago its generation began, and how much of the log it has.
     fn restored(state: &[u8]) -> Result<(Seen, Duration, u64)> {
         let (header, snapshot) = state.split_at_checked(STATE_HEADER).ok_or("`seen` was cut")?;
-        let [began, saved] = [&header[..8], &header[8..]]
+        let [began, saved, checksum] = [&header[..8], &header[8..16], &header[16..]]
             .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+        if checksum != HASHER.hash_one([began, saved]) {
+            return Err("`seen` is damaged".into());
+        }
         let seen =
             Seen::from_bytes(snapshot, HASHER).map_err(|error| format!("`seen`: {error}"))?;
         Ok((seen, Duration::from_millis(now().saturating_sub(began)), saved))
     }
 
     /// Whether it is dispatched now, and was not before. Of workers that have one key at once, one dispatches it.
-    fn dispatch(&self, key: &str) -> Result<bool> {
+    fn dispatch(&self, key: &str) -> bool {
         self.seen.advance_if_due(); // lookups do not look at the clock
         if self.seen.contains(key.as_bytes()) {
-            return Ok(false); // most repeats take no lock
+            return false; // most repeats take no lock
         }
         let mut log = self.log.lock(); // so a snapshot has what was dispatched, and nothing else
-        if !self.seen.insert_if_absent(key.as_bytes())? {
-            return Ok(false);
+        if self.seen.contains(key.as_bytes()) {
+            return false;
         }
-        if let Err(error) = log.add(key) {
-            // The filter has what was not dispatched. The next process starts from the log.
-            eprintln!("the log: {error}");
+        if let Err(error) = self.record(&mut log, key) {
+            // It may be in the log alone, or in part. The next process starts from the log.
+            eprintln!("{key}: {error}");
             process::exit(1);
         }
         if log.unsaved == SAVED_AFTER {
-            self.save(&mut log)?;
+            log.unsaved = 0;
+            if let Err(error) = self.save(&log) {
+                eprintln!("no snapshot: {error}"); // the one before it, and the log, have it all
+            }
         }
-        Ok(true)
+        true
+    }
+
+    /// The log comes first: whoever finds a key in the filter may say that it was dispatched.
+    fn record(&self, log: &mut Log, key: &str) -> Result<()> {
+        log.add(key)?;
+        self.seen.insert_if_absent(key.as_bytes())?;
+        Ok(())
     }
 
     /// While the log is held: the snapshot has the keys of the log, and no others.
-    fn save(&self, log: &mut Log) -> Result<()> {
+    fn save(&self, log: &Log) -> Result<()> {
+        log.file.sync_data()?; // the log on the disk is never behind the snapshot
         let new = self.folder.join("seen.new");
         let mut file = File::create(&new)?;
         let snapshot = self.seen.snapshot()?;
         let elapsed = self.seen.elapsed().unwrap_or_default(); // after the snapshot
-        file.write_all(&(now() - elapsed.as_millis() as u64).to_le_bytes())?;
-        file.write_all(&log.bytes.to_le_bytes())?;
+        let state = [now() - elapsed.as_millis() as u64, log.bytes];
+        for number in [state[0], state[1], HASHER.hash_one(state)] {
+            file.write_all(&number.to_le_bytes())?;
+        }
         file.write_all(snapshot.as_bytes())?;
         file.sync_all()?;
-        fs::rename(new, self.folder.join("seen"))?;
-        log.unsaved = 0;
-        Ok(())
+        Ok(fs::rename(new, self.folder.join("seen"))?)
     }
 
     fn answer(&self, request: &Request) -> (u16, String) {
@@ -150,10 +169,10 @@ impl Service {
         if *request.method() != Method::Post || key.is_empty() || key.contains('\n') {
             return (400, "a POST with an Idempotency-Key is wanted\n".into());
         }
-        match self.dispatch(key) {
-            Ok(true) => (201, "dispatched\n".into()),
-            Ok(false) => (200, "seen before\n".into()),
-            Err(error) => (500, format!("{error}\n")),
+        if self.dispatch(key) {
+            (201, "dispatched\n".into())
+        } else {
+            (200, "seen before\n".into())
         }
     }
 }

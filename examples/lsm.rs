@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs::{self, File};
 use std::hash::BuildHasher;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::{Arc, OnceLock};
@@ -73,13 +73,13 @@ impl Store {
         let number = self.unused(&saved).next().ok_or("all numbers are in use")?;
         self.write(&file_name(number), &encode(&rows)?)?;
         let pairs: Vec<(u64, u32)> = rows.keys().map(|&key| (key, number)).collect();
-        if let Err(failed) = self.maplet.insert_many(&pairs) {
-            self.maplet.remove_value(number);
-            return Err(failed.into()); // the rows stay in memory
-        }
         let mut runs = self.runs();
         Arc::make_mut(&mut runs).insert(number, Arc::new(rows));
-        self.commit(&runs)?;
+        let inserted = self.maplet.insert_many(&pairs).map_err(Into::into);
+        if let Err(failed) = inserted.and_then(|()| self.commit(&runs)) {
+            self.maplet.remove_value(number);
+            return Err(failed); // its rows are in the journal
+        }
         *self.runs.write() = runs;
         Ok(())
     }
@@ -165,13 +165,11 @@ impl Store {
     }
 
     fn load(folder: &Path) -> Result<(BTreeSet<u32>, Maplet)> {
-        let mut file = File::open(folder.join("maplet"))?;
-        let mut len = [0];
-        file.read_exact(&mut len)?;
-        let mut numbers = vec![0; usize::from(len[0])];
-        file.read_exact(&mut numbers)?;
-        let numbers = numbers.into_iter().map(u32::from).collect();
-        Ok((numbers, Maplet::restore(file, HASHER)?))
+        let file = whole(folder, "maplet")?;
+        let (len, rest) = file.split_first().ok_or("no list")?;
+        let (numbers, snapshot) = rest.split_at_checked((*len).into()).ok_or("a part of a list")?;
+        let numbers = numbers.iter().map(|&number| number.into()).collect();
+        Ok((numbers, Maplet::from_bytes(snapshot, HASHER)?))
     }
 
     fn new_maplet() -> Result<Maplet> {
@@ -195,11 +193,12 @@ impl Store {
         self.write("runs", &numbers)
     }
 
-    /// Writes a whole file in place of an old one: after a crash it is the old one or the new one.
+    /// Writes a whole file, with a checksum, in place of an old one: after a crash it is the old one or the new one.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let new = self.folder.join(format!("{name}.new"));
         let mut file = File::create(&new)?;
         file.write_all(bytes)?;
+        file.write_all(&HASHER.hash_one(bytes).to_le_bytes())?;
         file.sync_all()?;
         Ok(fs::rename(new, self.folder.join(name))?)
     }
@@ -229,7 +228,19 @@ fn file_name(number: u32) -> String {
     format!("run-{number}")
 }
 
-/// The blocks, the length of the first one, and a checksum.
+/// The bytes of a file that is whole, without their checksum.
+fn whole(folder: &Path, name: &str) -> Result<Vec<u8>> {
+    let mut file = fs::read(folder.join(name))?;
+    match file.split_last_chunk() {
+        Some((bytes, checksum)) if HASHER.hash_one(bytes) == u64::from_le_bytes(*checksum) => {
+            file.truncate(bytes.len());
+            Ok(file)
+        }
+        _ => Err(format!("{name} is damaged: take it from a copy").into()),
+    }
+}
+
+/// The blocks, and the length of the first one.
 fn encode(rows: &Run) -> Result<Vec<u8>> {
     let filter = CuckooFilter::with_capacity_and_hasher(rows.len(), HASHER);
     filter.insert_all(rows.keys())?;
@@ -241,22 +252,14 @@ fn encode(rows: &Run) -> Result<Vec<u8>> {
     let len = file.len() as u64;
     file.extend(filter.snapshot()?.as_bytes());
     file.extend(len.to_le_bytes());
-    let checksum = HASHER.hash_one(&file);
-    file.extend(checksum.to_le_bytes());
     Ok(file)
 }
 
 /// The two blocks of a file that is whole.
 fn blocks(folder: &Path, number: u32) -> Result<[Vec<u8>; 2]> {
-    let name = file_name(number);
-    let file = fs::read(folder.join(&name))?;
-    let split = || {
-        let (rest, checksum) = file.split_last_chunk()?;
-        let (blocks, len) = rest.split_last_chunk()?;
-        let is_whole = HASHER.hash_one(rest) == u64::from_le_bytes(*checksum);
-        is_whole.then(|| blocks.split_at_checked(u64::from_le_bytes(*len) as usize))?
-    };
-    let (rows, filter) = split().ok_or(format!("{name} is damaged: take it from a copy"))?;
+    let file = whole(folder, &file_name(number))?;
+    let (blocks, len) = file.split_last_chunk().ok_or("no length of a block")?;
+    let (rows, filter) = blocks.split_at(u64::from_le_bytes(*len) as usize);
     Ok([rows.to_vec(), filter.to_vec()])
 }
 
@@ -277,11 +280,10 @@ fn decode(rows: &[u8]) -> Result<Run> {
 
 /// The numbers in the list of runs.
 fn live(folder: &Path) -> Result<BTreeSet<u32>> {
-    match fs::read(folder.join("runs")) {
-        Ok(numbers) => Ok(numbers.into_iter().map(u32::from).collect()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
-        Err(error) => Err(error.into()),
+    if !folder.join("runs").try_exists()? {
+        return Ok(BTreeSet::new());
     }
+    Ok(whole(folder, "runs")?.into_iter().map(u32::from).collect())
 }
 
 /// The blocks of the runs, as a process that only reads has them.
@@ -404,16 +406,30 @@ fn main() -> Result<()> {
         last = path;
     }
 
-    let number = live(&last)?.pop_first().ok_or("no run")?;
-    let path = last.join(file_name(number));
-    let whole = fs::read(&path)?;
-    let mut flipped = whole.clone();
-    flipped[whole.len() / 2] ^= 1;
-    for (what, bytes) in [("cut", &whole[..whole.len() - 1]), ("flipped", &flipped)] {
+    let first = live(&last)?.pop_first().ok_or("no run")?;
+    for name in [file_name(first), "runs".into()] {
+        let path = last.join(&name);
+        let bytes = fs::read(&path)?;
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 2] ^= 1;
+        for (what, damaged) in [("cut", &bytes[..bytes.len() - 1]), ("flipped", &flipped)] {
+            fs::write(&path, damaged)?;
+            let errors = [Store::open(&last).err(), Cache::open(&last).err()];
+            let [Some(error), Some(_)] = errors else {
+                return Err(format!("{name}, {what}: no error").into());
+            };
+            writeln!(out, "{what}: {error}")?;
+        }
         fs::write(&path, bytes)?;
-        let errors = [Store::open(&last).err(), Cache::open(&last).err()];
-        let [Some(error), Some(_)] = errors else { return Err(format!("{what}: no error").into()) };
-        writeln!(out, "{what}: {error}")?;
+    }
+    // The maplet is made anew from the runs.
+    let mut bytes = fs::read(last.join("maplet"))?;
+    bytes[1] ^= 1;
+    fs::write(last.join("maplet"), bytes)?;
+    let store = Store::open(&last)?;
+    let pairs = store.runs().values().map(|run| run.len()).sum::<usize>();
+    if store.maplet.len() != pairs {
+        return Err(format!("{} pairs, not {pairs}", store.maplet.len()).into());
     }
     Ok(())
 }

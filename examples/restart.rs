@@ -9,6 +9,7 @@
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
+use std::hash::BuildHasher;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -89,7 +90,9 @@ impl Store {
         // From here on, the others go on.
         let new = self.folder.join("filter.new");
         let mut file = File::create(&new)?;
-        file.write_all(&position.to_le_bytes())?;
+        let position = position.to_le_bytes();
+        file.write_all(&position)?;
+        file.write_all(&HASHER.hash_one(position).to_le_bytes())?; // a snapshot has its own checksums
         file.write_all(snapshot.as_bytes())?;
         file.sync_all()?; // the bytes before the name
         fs::rename(new, self.folder.join("filter"))?;
@@ -120,8 +123,12 @@ impl Store {
 
     fn load(folder: &Path) -> Result<(u64, Filter)> {
         let mut file = File::open(folder.join("filter"))?;
-        let mut position = [0; 8];
+        let (mut position, mut checksum) = ([0; 8], [0; 8]);
         file.read_exact(&mut position)?;
+        file.read_exact(&mut checksum)?;
+        if HASHER.hash_one(position) != u64::from_le_bytes(checksum) {
+            return Err("the position is damaged".into());
+        }
         Ok((u64::from_le_bytes(position), Filter::restore(file, HASHER)?))
     }
 }
@@ -194,10 +201,13 @@ fn main() -> Result<()> {
         }
         check(&path, place)?;
         if place == "after a save" {
-            let mut bytes = fs::read(path.join("filter"))?;
-            bytes[100] ^= 1;
-            fs::write(path.join("filter"), bytes)?;
-            check(&path, "and the file was damaged")?;
+            let whole = fs::read(path.join("filter"))?;
+            for (at, part) in [(0, "position"), (100, "snapshot")] {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 4;
+                fs::write(path.join("filter"), bytes)?;
+                check(&path, &format!("and the {part} was damaged"))?;
+            }
         }
     }
     Ok(())

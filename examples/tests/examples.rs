@@ -60,11 +60,11 @@ fn lsm_gives_the_newest_version_of_each_key_after_each_crash() {
     let printed = output("lsm", &[]);
     let lines: Vec<&str> = printed.lines().collect();
     assert!(
-        lines.len() == 6 && lines[..4].iter().all(|line| numbers(line, "")[0] >= 13),
+        lines.len() == 8 && lines[..4].iter().all(|line| numbers(line, "")[0] >= 13),
         "{printed}"
     );
-    // A file of a run that is not as it was written.
-    let is_named = |line: &str| line.contains(": run-") && line.contains("is damaged");
+    // A file of a run, and the list of runs, that are not as they were written.
+    let is_named = |line: &str| line.contains(": run") && line.contains("is damaged");
     assert!(lines[4..].iter().all(|line| is_named(line)), "{printed}");
 }
 
@@ -73,7 +73,8 @@ fn restart_has_exactly_the_items_of_the_journal() {
     let expected = "ended before a save: exact, from journal alone\n\
                     ended in a save: exact, from snapshot and journal\n\
                     ended after a save: exact, from snapshot and journal\n\
-                    ended and the file was damaged: exact, from journal alone\n\
+                    ended and the position was damaged: exact, from journal alone\n\
+                    ended and the snapshot was damaged: exact, from journal alone\n\
                     ended in an entry: exact, from snapshot and journal\n";
     assert_eq!(output("restart", &[]), expected);
 }
@@ -163,15 +164,21 @@ fn idempotency_starts_from_its_snapshot() {
     assert_eq!(service.dispatched(0..1200), 0);
     drop(service);
 
-    let mut bytes = fs::read(&state).unwrap();
-    bytes[1000] ^= 1;
-    fs::write(&state, bytes).unwrap();
-    let run = example("idempotency").arg("--folder").arg(folder.path()).output().unwrap();
-    assert!(
-        !run.status.success() && text(&run.stderr).contains("damaged"),
-        "{}",
-        text(&run.stderr)
-    );
+    let refused = |because: &str| {
+        let run = example("idempotency").arg("--folder").arg(folder.path()).output().unwrap();
+        let error = text(&run.stderr);
+        assert!(!run.status.success() && error.contains(because), "{error}");
+    };
+    let whole = fs::read(&state).unwrap();
+    for at in [0, 9, 1000] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&state, bytes).unwrap();
+        refused("damaged");
+    }
+    fs::write(&state, whole).unwrap();
+    fs::write(folder.path().join("log"), "0\n").unwrap();
+    refused("shorter");
 }
 
 #[test]
