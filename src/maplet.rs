@@ -114,7 +114,8 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// The stashed values of a key lie side by side, and an operation on the key reads all of them (but
 /// [`contains_key`](Self::contains_key) stops at the first). So its time rises with their number, by some nanoseconds for
 /// each, and the inserts of n values take the square of n. What is stashed of some other keys lies behind them: these are
-/// as slow, until the values are gone again.
+/// as slow, until the values are gone again; and so are some removals of other keys, which look for what can leave the
+/// stash.
 ///
 /// # Sources
 ///

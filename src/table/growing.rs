@@ -513,7 +513,7 @@ impl<V: Values> Buckets for Growing<V> {
         // As growth goes on.
         let mut reached = Chunks::len_for(initial);
         let (mut words, mut slabs) = (reached, 1);
-        let mut stripes = Control::stripes(reached, max_buckets);
+        let mut stripes = Control::stripes(initial, max_buckets);
         let mut of_control = of_kept_control(stripes, max_buckets);
         while reached < buckets {
             // From here on all slabs are of one length.

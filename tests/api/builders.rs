@@ -402,6 +402,21 @@ fn figures_are_those_of_what_is_built() {
     }
 }
 
+/// Whatever the size with which growth begins: also where its buckets are for fewer stripes than the memory that they get.
+#[test]
+fn figures_of_growth_from_any_size() {
+    for first in (0..32_000).step_by(1000) {
+        let builder = CuckooFilter::builder().capacity(first).max_capacity(60_000);
+        let filter = builder.clone().hasher(StableHashBuilder::new(7)).build().unwrap();
+        for items in (1000..=60_000).step_by(1000) {
+            filter.insert_all(items - 1000..items).unwrap();
+            let said = builder.figures(items).unwrap().memory_bytes;
+            let is_stashed = filter.stats().stashed_entries > 0;
+            assert!(is_stashed || filter.memory_bytes() <= said, "{first}: {items}, {said}");
+        }
+    }
+}
+
 /// The most items that there is room for: for one more, more memory is needed than there may be. The least budget is
 /// named.
 #[test]
