@@ -17,7 +17,8 @@ use crate::layout::sizing::{self, Request, Sizing};
 use crate::layout::{Fp16x4, Layout, LayoutId};
 use crate::storage::operations::Inner;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-use crate::table::{Buckets, State};
+use crate::table::State;
+use crate::table::entry::Values;
 
 /// Builds a [`CuckooFilter`](crate::CuckooFilter) step by step; made by
 /// [`CuckooFilter::builder`](crate::CuckooFilter::builder).
@@ -204,8 +205,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
 
     /// The table, the hasher and the capacities of what is built.
     /// For what takes this number of bytes itself.
-    pub(crate) fn build_inner<B: Buckets>(self, itself: usize) -> Result<Inner<L, B, S>, Error> {
-        let (request, sizing) = self.sizing::<B>(itself)?;
+    pub(crate) fn build_inner<V: Values>(self, itself: usize) -> Result<Inner<L, V, S>, Error> {
+        let (request, sizing) = self.sizing::<V>(itself)?;
         let state = State::try_new(sizing).map_err(|_| sizing.out_of_memory())?;
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
@@ -213,7 +214,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         };
         let capacity = sizing::in_address_space(request.items());
         let Sizing { max_capacity, .. } = sizing;
-        Ok(Inner { storage: PhantomData, state, hasher, capacity, max_capacity })
+        Ok(Inner { state, hasher, capacity, max_capacity })
     }
 }
 

@@ -166,15 +166,13 @@ use crate::table::generations::Stamping;
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub struct ExpiringCuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    pub(crate) inner: ExpiringInner<L, S>,
+    pub(crate) inner: Inner<L, ValueBits, S>,
     timer: Option<Timer>,
     /// Whether an insert makes room.
     forgets_oldest: bool,
     /// How often it did.
     early_advances: AtomicU64,
 }
-
-type ExpiringInner<L, S> = Inner<L, <L as Storage>::Buckets<ValueBits>, S>;
 
 /// An [`ExpiringCuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `seen: AnyExpiringCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).
@@ -876,7 +874,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 /// Figures.
 impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     pub(crate) fn new_with(
-        inner: ExpiringInner<L, S>,
+        inner: Inner<L, ValueBits, S>,
         timer: Option<Timer>,
         forgets_oldest: bool,
     ) -> Self {
@@ -889,7 +887,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         self.timer.is_some() || self.forgets_oldest
     }
 
-    pub(crate) fn from_inner(inner: ExpiringInner<L, S>) -> Self {
+    pub(crate) fn from_inner(inner: Inner<L, ValueBits, S>) -> Self {
         Self::new_with(inner, None, false)
     }
 

@@ -65,10 +65,8 @@ use crate::table::entry::NoValues;
 /// assert!(filter.remove(&(3_u64, 999)));
 /// ```
 pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    pub(crate) inner: FilterInner<L, S>,
+    pub(crate) inner: Inner<L, NoValues, S>,
 }
-
-type FilterInner<L, S> = Inner<L, <L as Storage>::Buckets<NoValues>, S>;
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `filter: AnyCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).
@@ -537,7 +535,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 
 /// Figures.
 impl<L: Storage, S> CuckooFilter<L, S> {
-    pub(crate) fn from_inner(inner: FilterInner<L, S>) -> Self {
+    pub(crate) fn from_inner(inner: Inner<L, NoValues, S>) -> Self {
         Self { inner }
     }
 

@@ -150,12 +150,9 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    pub(crate) inner: MapletInner<L, S>,
+    pub(crate) inner: Inner<L, ValueBits, S>,
     value_bits: u32,
 }
-
-/// What a maplet has in common with a filter.
-type MapletInner<L, S> = Inner<L, <L as Storage>::Buckets<ValueBits>, S>;
 
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `maplet: AnyCuckooMaplet` ([with a hasher](crate#the-type-of-a-filter)).
@@ -721,7 +718,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 
 /// Figures.
 impl<L: Storage, S> CuckooMaplet<L, S> {
-    pub(crate) fn from_inner(inner: MapletInner<L, S>) -> Self {
+    pub(crate) fn from_inner(inner: Inner<L, ValueBits, S>) -> Self {
         let value_bits = inner.state.value_bits();
         Self { inner, value_bits }
     }

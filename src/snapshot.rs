@@ -10,7 +10,6 @@ pub(crate) mod view;
 
 use core::fmt;
 use core::hash::BuildHasher;
-use core::marker::PhantomData;
 use std::borrow::Cow;
 use std::io::Read;
 
@@ -22,7 +21,8 @@ use crate::layout::{Layout, sizing};
 use crate::storage::Storage;
 use crate::storage::operations::{Inner, by_format};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
-use crate::table::{Buckets, Image, Stashed, State};
+use crate::table::entry::Values;
+use crate::table::{Image, Stashed, State};
 
 /// Bytes that a reader is asked for at first.
 const FIRST_READ: usize = 1 << 13;
@@ -351,13 +351,13 @@ impl fmt::Debug for Snapshot {
 }
 
 /// A table at one instant, and one like it.
-impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
+impl<L: Storage, V: Values, S> Inner<L, V, S> {
     /// The header of this image; `hasher` is the check of the hasher.
     fn header(&self, image: &Image, hasher: u64) -> Header {
         let copies = image.stashed.iter().map(|&words| Stashed::of_words(words).copies as u64);
         let value_bits = self.state.value_bits();
         Header {
-            grows: B::GROWS,
+            grows: L::GROWS,
             content: match image.generations.count {
                 0 if value_bits == 0 => Content::Items,
                 0 => Content::Pairs,
@@ -402,7 +402,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
                 State::with_words(layout, grown, max_buckets, value_bits, words, doubled_of)?;
             let generations = format::generations(header, bytes).unwrap_or_default();
             let state = state.with_generations(generations);
-            let made = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
+            let made = Self { state, hasher, capacity, max_capacity };
             by_format!(made, table => {
                 table.recount();
                 table.restore_stash(&stashed)
@@ -422,7 +422,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     }
 }
 
-impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
+impl<L: Storage, V: Values, S: BuildHasher> Inner<L, V, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         self.snapshot_with(hasher::check_of(&self.hasher))
     }
@@ -450,7 +450,7 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
 
     /// Checks that a snapshot with this header is for a table of this type, with this content and this hasher.
     fn check(header: &Header, hasher: &S, content: Content) -> Result<(), Error> {
-        if (header.content, header.grows) != (content, B::GROWS) {
+        if (header.content, header.grows) != (content, L::GROWS) {
             return Err(header.other_type());
         }
         if L::ONLY.is_some_and(|only| only != header.layout) {
@@ -471,7 +471,7 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
             return Err(Error::OtherValueBits { value_bits, other: other_bits });
         }
         let [slots, other_slots] = [this, others].map(State::slots);
-        if !B::GROWS && slots != other_slots {
+        if !L::GROWS && slots != other_slots {
             return Err(Error::OtherSize { slots, other: other_slots });
         }
         if hasher::check_of(&self.hasher) != hasher::check_of(&other.hasher) {

@@ -52,7 +52,7 @@ pub trait Modelled: Sized + 'static {
 
 type FormatOf<M> = crate::storage::operations::FormatOf<<M as Modelled>::Storage>;
 type BucketsOf<M> = <<M as Modelled>::Storage as Storage>::Buckets<<M as Modelled>::Values>;
-type InnerOf<M> = Inner<<M as Modelled>::Storage, BucketsOf<M>, DefaultHashBuilder>;
+type InnerOf<M> = Inner<<M as Modelled>::Storage, <M as Modelled>::Values, DefaultHashBuilder>;
 
 impl<L: Storage + 'static> Modelled for L {
     type Storage = L;
@@ -332,7 +332,7 @@ pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize, generations: u3
     store_zeros(&state);
     let state = state.with_generations(Generations { count: generations, clock: Clock::default() });
     let hasher = DefaultHashBuilder::default();
-    M::from_inner(Inner { storage: PhantomData, state, hasher, capacity: 0, max_capacity: 0 })
+    M::from_inner(Inner { state, hasher, capacity: 0, max_capacity: 0 })
 }
 
 /// A store of each word, of each version, and of the extent. loom keeps a `SeqCst` load from reading an old value only

@@ -6,7 +6,8 @@ use super::Builder;
 use crate::error::Error;
 use crate::layout::sizing::{self, Request, Sizing};
 use crate::storage::Storage;
-use crate::table::{Buckets, State};
+use crate::table::State;
+use crate::table::entry::Values;
 
 /// What a [`Builder`] would build; returned by [`Builder::figures`].
 ///
@@ -45,38 +46,49 @@ pub struct Figures {
 
 impl<L: Storage, S, T> Builder<L, S, T> {
     /// What the request comes to. `itself` is what the value takes that is built.
-    pub(super) fn sizing<B: Buckets>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
+    pub(super) fn sizing<V: Values>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
         let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
         match request.memory_bytes {
             None => Ok((request, Sizing::new(request)?)),
-            Some(bytes) => sizing_within_budget(request, bytes, &memory_of::<B>(itself)),
+            Some(bytes) => sizing_within_budget(request, bytes, &|sizing| {
+                itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, sizing.buckets)
+            }),
         }
     }
 
-    pub(crate) fn figures_of<B: Buckets>(
+    pub(crate) fn figures_of<V: Values>(
         &self,
         items: usize,
         itself: usize,
     ) -> Result<Figures, Error> {
-        figures_with(items, self.sizing::<B>(itself)?, &memory_of::<B>(itself))
+        let (request, sizing) = self.sizing::<V>(itself)?;
+        let [capacity, max_capacity] =
+            [request.items(), sizing.max_capacity].map(sizing::in_address_space);
+        if items > max_capacity {
+            return Err(Error::AboveMaxCapacity { wanted: items, max_capacity });
+        }
+        let buckets = sizing.buckets_with(items as u64);
+        let bytes = itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, buckets);
+        Ok(Figures {
+            layout_name: sizing.layout.name(),
+            capacity,
+            max_capacity,
+            memory_bytes: sizing::in_address_space(bytes),
+            bits_per_item: bytes as f64 * 8.0 / items as f64,
+            false_positive_rate: sizing.false_positive_rate_at(items as u64),
+        })
     }
 }
 
-/// How many bytes what is built takes with this number of buckets.
-type Memory<'a> = &'a dyn Fn(Sizing, u64) -> u64;
-
-fn memory_of<B: Buckets>(itself: usize) -> impl Fn(Sizing, u64) -> u64 {
-    move |sizing, buckets| itself as u64 + State::<B>::bytes_for(sizing, buckets)
-}
-
-/// With a budget of memory, in bytes: as many items as that has room for.
+/// With a budget of memory, in bytes: as many items as that has room for. `memory` is what a table takes that is as
+/// large as it can be.
 fn sizing_within_budget(
     request: Request,
     bytes: u64,
-    memory: Memory,
+    memory: &dyn Fn(Sizing) -> u64,
 ) -> Result<(Request, Sizing), Error> {
     let of = |request| Ok::<_, Error>((request, Sizing::new(request)?));
-    let needs = |(_, sizing): (_, Sizing)| memory(sizing, sizing.buckets);
+    let needs = |(_, sizing): (_, Sizing)| memory(sizing);
     let items_are_given =
         if request.grows { request.max_capacity.is_some() } else { request.items() > 0 };
     let with = |items| {
@@ -104,25 +116,4 @@ fn sizing_within_budget(
         }
     }
     Ok(found)
-}
-
-fn figures_with(
-    items: usize,
-    (request, sizing): (Request, Sizing),
-    memory: Memory,
-) -> Result<Figures, Error> {
-    let [capacity, max_capacity] =
-        [request.items(), sizing.max_capacity].map(sizing::in_address_space);
-    if items > max_capacity {
-        return Err(Error::AboveMaxCapacity { wanted: items, max_capacity });
-    }
-    let bytes = memory(sizing, sizing.buckets_with(items as u64));
-    Ok(Figures {
-        layout_name: sizing.layout.name(),
-        capacity,
-        max_capacity,
-        memory_bytes: sizing::in_address_space(bytes),
-        bits_per_item: bytes as f64 * 8.0 / items as f64,
-        false_positive_rate: sizing.false_positive_rate_at(items as u64),
-    })
 }

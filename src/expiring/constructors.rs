@@ -205,8 +205,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// ```
     pub fn figures(&self, items: usize) -> Result<Figures, Error> {
         self.timer()?;
-        let figures = self
-            .figures_of::<L::Buckets<ValueBits>>(items, size_of::<ExpiringCuckooFilter<L, S>>());
+        let figures = self.figures_of::<ValueBits>(items, size_of::<ExpiringCuckooFilter<L, S>>());
         figures.map_err(|error| out_of_range(self.expiry.generations, error))
     }
 

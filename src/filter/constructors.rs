@@ -61,7 +61,7 @@ impl<L: Storage, S> Builder<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn figures(&self, items: usize) -> Result<Figures, Error> {
-        self.figures_of::<L::Buckets<NoValues>>(items, size_of::<CuckooFilter<L, S>>())
+        self.figures_of::<NoValues>(items, size_of::<CuckooFilter<L, S>>())
     }
 }
 

@@ -108,7 +108,7 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn figures(&self, pairs: usize) -> Result<Figures, Error> {
-        self.figures_of::<L::Buckets<ValueBits>>(pairs, size_of::<CuckooMaplet<L, S>>())
+        self.figures_of::<ValueBits>(pairs, size_of::<CuckooMaplet<L, S>>())
     }
 }
 

@@ -2,7 +2,6 @@
 //! call the operations of the table, each by the format of the layout. They add what differs, and the documentation.
 
 use core::fmt;
-use core::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::Storage;
@@ -121,10 +120,9 @@ macro_rules! forward_to_inner {
 }
 pub(crate) use forward_to_inner;
 
-/// A table of a storage, and the hasher of its keys.
-pub struct Inner<L, B: Buckets, S> {
-    pub(crate) storage: PhantomData<fn() -> L>,
-    pub(crate) state: State<B>,
+/// A table of a storage, with values in its slots or without, and the hasher of its keys.
+pub struct Inner<L: Storage, V: Values, S> {
+    pub(crate) state: State<L::Buckets<V>>,
     pub(crate) hasher: S,
     pub(crate) capacity: usize,
     /// It may be more than an address space has: of a filter that comes from another machine.
@@ -133,12 +131,12 @@ pub struct Inner<L, B: Buckets, S> {
 
 // The keys are hashed, and iterators advanced, before a lock is taken: so no code of the caller runs while
 // a lock is held or a path of kicks is half applied, and a panic of it leaves the table as it was.
-impl<L, B: Buckets, S: UnwindSafe> UnwindSafe for Inner<L, B, S> {}
-impl<L, B: Buckets, S: RefUnwindSafe> RefUnwindSafe for Inner<L, B, S> {}
+impl<L: Storage, V: Values, S: UnwindSafe> UnwindSafe for Inner<L, V, S> {}
+impl<L: Storage, V: Values, S: RefUnwindSafe> RefUnwindSafe for Inner<L, V, S> {}
 
-impl<L, B: Buckets, S: Unpin> Unpin for Inner<L, B, S> {}
+impl<L: Storage, V: Values, S: Unpin> Unpin for Inner<L, V, S> {}
 
-impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
+impl<L: Storage, V: Values, S> Inner<L, V, S> {
     // Always inlined: as a call it costs a third more out of cache.
     #[inline(always)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
@@ -146,7 +144,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     }
 
     /// The state, for figures of it.
-    pub(crate) fn figures(&self) -> &State<B> {
+    pub(crate) fn figures(&self) -> &State<L::Buckets<V>> {
         self.state.turns.take();
         &self.state
     }
@@ -235,7 +233,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
         let Generations { count, clock } = table.generations();
         if count > 0 {
             printed.field("generations", &count).field("generation", &clock.number());
-        } else if B::Values::ANY {
+        } else if V::ANY {
             printed.field("value_bits", &table.value_bits());
         }
         printed
@@ -243,7 +241,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
             .field("capacity", &self.capacity())
             .field("slots", &table.slots())
             .field("load_factor", &self.load_factor());
-        if B::GROWS {
+        if L::GROWS {
             // The rate is an estimate from a sample of the words, which takes long.
             printed.field("max_capacity", &self.max_capacity);
         } else {
@@ -254,7 +252,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
 }
 
 /// In a maplet.
-impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
+impl<L: Storage, S> Inner<L, ValueBits, S> {
     #[inline(always)]
     pub(crate) fn get(&self, hash: u64) -> Candidates {
         by_format!(lookup: self, table => table.get(table.key(hash)))
