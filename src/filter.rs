@@ -535,10 +535,6 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 
 /// Figures.
 impl<L: Storage, S> CuckooFilter<L, S> {
-    pub(crate) fn from_inner(inner: Inner<L, NoValues, S>) -> Self {
-        Self { inner }
-    }
-
     forward_to_inner! {
         /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
         ///
@@ -823,7 +819,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     where
         S: Clone,
     {
-        self.inner.try_clone().map(Self::from_inner)
+        self.inner.try_clone().map(|inner| Self { inner })
     }
 }
 
@@ -900,7 +896,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
-        Inner::restore(reader, hasher, Content::Items).map(Self::from_inner)
+        Inner::restore(reader, hasher, Content::Items).map(|inner| Self { inner })
     }
 
     /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
@@ -922,7 +918,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        Inner::from_bytes(bytes, hasher, Content::Items).map(Self::from_inner)
+        Inner::from_bytes(bytes, hasher, Content::Items).map(|inner| Self { inner })
     }
 
     /// The filter of a snapshot, whose bytes are not validated again.
@@ -947,7 +943,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(snapshot, hasher, Content::Items).map(Self::from_inner)
+        Inner::from_snapshot(snapshot, hasher, Content::Items).map(|inner| Self { inner })
     }
 
     /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is

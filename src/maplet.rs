@@ -151,7 +151,6 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// ```
 pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
     pub(crate) inner: Inner<L, ValueBits, S>,
-    value_bits: u32,
 }
 
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
@@ -694,7 +693,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// Whether a value has no more bits than are stored.
     #[inline]
     fn fits(&self, value: u32) -> bool {
-        value >> self.value_bits == 0
+        value >> self.value_bits() == 0
     }
 
     /// A pair. If its value has too many bits, it only serves to ask for words.
@@ -718,11 +717,6 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 
 /// Figures.
 impl<L: Storage, S> CuckooMaplet<L, S> {
-    pub(crate) fn from_inner(inner: Inner<L, ValueBits, S>) -> Self {
-        let value_bits = inner.state.value_bits();
-        Self { inner, value_bits }
-    }
-
     /// The bits of each value: values are from 0 to 2^bits - 1.
     ///
     /// # Examples
@@ -736,7 +730,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn value_bits(&self) -> u32 {
-        self.value_bits
+        self.inner.state.value_bits()
     }
 
     forward_to_inner! {
@@ -1015,7 +1009,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     where
         S: Clone,
     {
-        self.inner.try_clone().map(Self::from_inner)
+        self.inner.try_clone().map(|inner| Self { inner })
     }
 }
 
@@ -1071,7 +1065,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
-        Inner::restore(reader, hasher, Content::Pairs).map(Self::from_inner)
+        Inner::restore(reader, hasher, Content::Pairs).map(|inner| Self { inner })
     }
 
     /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
@@ -1092,7 +1086,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        Inner::from_bytes(bytes, hasher, Content::Pairs).map(Self::from_inner)
+        Inner::from_bytes(bytes, hasher, Content::Pairs).map(|inner| Self { inner })
     }
 
     /// The maplet of a snapshot.
@@ -1115,7 +1109,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(snapshot, hasher, Content::Pairs).map(Self::from_inner)
+        Inner::from_snapshot(snapshot, hasher, Content::Pairs).map(|inner| Self { inner })
     }
 
     /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.

@@ -62,7 +62,7 @@ impl<L: Storage + 'static> Modelled for L {
     const VALUE_BITS: u32 = 0;
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
-        CuckooFilter::from_inner(inner)
+        CuckooFilter { inner }
     }
 
     fn inner(filter: &Self::Shared) -> &InnerOf<Self> {
@@ -85,7 +85,7 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_
     const VALUE_BITS: u32 = if SHORT_RING { <FormatOf<Self>>::BITS - 6 } else { 2 };
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
-        CuckooMaplet::from_inner(inner)
+        CuckooMaplet { inner }
     }
 
     fn inner(maplet: &Self::Shared) -> &InnerOf<Self> {

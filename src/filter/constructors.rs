@@ -39,7 +39,7 @@ impl<L: Storage, S> Builder<L, S> {
     /// assert_eq!(error, Error::InvalidRate);
     /// ```
     pub fn build(self) -> Result<CuckooFilter<L, S>, Error> {
-        self.build_inner(size_of::<CuckooFilter<L, S>>()).map(CuckooFilter::from_inner)
+        self.build_inner(size_of::<CuckooFilter<L, S>>()).map(|inner| CuckooFilter { inner })
     }
 
     /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.

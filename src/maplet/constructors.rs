@@ -86,7 +86,7 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn build(self) -> Result<CuckooMaplet<L, S>, Error> {
-        self.build_inner(size_of::<CuckooMaplet<L, S>>()).map(CuckooMaplet::from_inner)
+        self.build_inner(size_of::<CuckooMaplet<L, S>>()).map(|inner| CuckooMaplet { inner })
     }
 
     /// What [`build`](Self::build) would build, when it holds this number of pairs. It allocates nothing.
