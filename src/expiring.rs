@@ -782,15 +782,18 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     #[inline]
     fn insert_with(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
         self.advance_if_due();
-        match self.insert_stamped(hash, stamping) {
+        match by_format!(self.inner, table => table.insert_stamped_item(hash, stamping)) {
             Err(Refusal::Full) if self.forgets_oldest => self.insert_in_full(hash, stamping),
             ended => ended,
         }
     }
 
-    #[inline]
-    fn insert_stamped(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
-        by_format!(self.inner, table => table.insert_stamped_item(hash, stamping))
+    /// As a batch of one, which makes room.
+    #[cold]
+    #[inline(never)]
+    fn insert_in_full(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
+        let stored = self.insert_many_with(&[Prehashed(hash)], stamping, &mut [false]);
+        stored.map(|stored| stored > 0).map_err(|stopped| stopped.cause)
     }
 
     fn insert_batch<Q: Item<S>>(
@@ -808,25 +811,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         })
     }
 
-    /// Ends generations until there is room. Without a bound: as soon as N have ended, what has no room was inserted by
-    /// other threads meanwhile.
-    #[cold]
-    #[inline(never)]
-    fn insert_in_full(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
-        loop {
-            // Before the table is looked at: where another thread has made room since then, this one makes no more.
-            let clock = self.inner.state.clock();
-            match self.insert_stamped(hash, stamping) {
-                Err(Refusal::Full) => {}
-                ended => return ended,
-            }
-            if by_format!(self.inner, table => table.advance_from(clock)) {
-                // Relaxed: a number that orders nothing.
-                self.early_advances.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-
+    /// A filter that forgets the oldest items ends generations until there is room. Without a bound: as soon as N have
+    /// ended, what has no room was inserted by other threads meanwhile.
     fn insert_many_with<Q: Item<S>>(
         &self,
         items: &[Q],
@@ -836,22 +822,21 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         let (mut index, mut stored) = (0, 0);
         while index < items.len() {
             self.advance_if_due();
+            // Before the table is looked at: where another thread has made room since then, this one makes no more.
+            let clock = self.inner.state.clock();
             let end = items.len().min(index + operations::BATCH);
-            let (batch, answers) = (&items[index..end], &mut new[index..end]);
-            match self.insert_batch(batch, stamping, answers) {
+            match self.insert_batch(&items[index..end], stamping, &mut new[index..end]) {
                 Ok(of_batch) => {
                     index = end;
                     stored += of_batch;
                 }
-                Err(Stopped { cause: Refusal::Full, index: at, stored: before })
-                    if self.forgets_oldest =>
-                {
-                    stored += before;
-                    answers[at] = self
-                        .insert_in_full(self.hash_of(&batch[at]), stamping)
-                        .map_err(|cause| Stopped { index: index + at, stored, cause })?;
-                    stored += usize::from(answers[at]);
-                    index += at + 1;
+                Err(stopped) if self.forgets_oldest && stopped.cause == Refusal::Full => {
+                    index += stopped.index;
+                    stored += stopped.stored;
+                    if by_format!(self.inner, table => table.advance_from(clock)) {
+                        // Relaxed: a number that orders nothing.
+                        self.early_advances.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
                 Err(stopped) => return Err(stopped.after(index, stored)),
             }

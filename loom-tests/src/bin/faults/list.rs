@@ -781,8 +781,11 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Time.
     EXPIRING insert_with: "an insert looks at the time when it has stored its item"
-        replace "self.advance_if_due(); match self.insert_stamped(hash, stamping) {"
-        with "let ended = self.insert_stamped(hash, stamping); self.advance_if_due(); match ended {"
+        replace "self.advance_if_due();
+        match by_format!(self.inner, table => table.insert_stamped_item(hash, stamping)) {"
+        with "let ended = by_format!(self.inner, table => table.insert_stamped_item(hash, stamping));
+            self.advance_if_due();
+            match ended {"
         => TIMED;
     TIMER may_go_on: "an insert that goes on does not say so"
         replace "self.phase.fetch_or(OVERLAPPED, Ordering::AcqRel)" with "self.phase.load(Ordering::Acquire)"
