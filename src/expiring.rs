@@ -17,8 +17,6 @@ use self::timer::Timer;
 use crate::error::{Error, Refusal, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
-#[cfg(feature = "serde")]
-use crate::snapshot::serde::by_snapshot;
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
@@ -868,7 +866,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 
     /// Whether it does more than a snapshot has.
     #[cfg(feature = "serde")]
-    fn forgets_by_itself(&self) -> bool {
+    pub(crate) fn forgets_by_itself(&self) -> bool {
         self.timer.is_some() || self.forgets_oldest
     }
 
@@ -1230,18 +1228,6 @@ impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
     pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
         Inner::from_snapshot(snapshot, hasher, Content::Stamped).map(Self::from_inner)
     }
-}
-
-#[cfg(feature = "serde")]
-by_snapshot! {
-    ExpiringCuckooFilter,
-    ///
-    /// If it has a [clock](crate::Builder::every), or [forgets the oldest items](crate::Builder::forget_oldest_when_full):
-    /// neither is in a snapshot. Serialize the `snapshot`, and give the restored filter its clock by
-    /// [`set_every`](Self::set_every), and the other by
-    /// [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full).
-    unless forgets_by_itself: "this filter forgets by a clock or when it is full, and that would be lost: \
-        serialize its `snapshot()`, and call `set_every` or `set_forget_oldest_when_full` of the restored filter"
 }
 
 impl<L: Storage, S> fmt::Debug for ExpiringCuckooFilter<L, S> {

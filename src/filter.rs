@@ -9,8 +9,6 @@ use std::io::Read;
 use crate::error::{Error, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
-#[cfg(feature = "serde")]
-use crate::snapshot::serde::by_snapshot;
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
@@ -994,9 +992,6 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.inner.merge(&other.inner)
     }
 }
-
-#[cfg(feature = "serde")]
-by_snapshot! { CuckooFilter }
 
 impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
     /// Prints figures, not the table.

@@ -5,7 +5,7 @@
 
 mod format;
 #[cfg(feature = "serde")]
-pub(crate) mod serde;
+mod serde;
 pub(crate) mod view;
 
 use core::fmt;
