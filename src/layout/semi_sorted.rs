@@ -50,13 +50,8 @@ const STARTS: [u16; NIBBLES] = {
     let mut starts = [0; NIBBLES];
     let mut fifth = 1;
     while fifth < NIBBLES {
-        // In the run before, the fourth nibble is the fifth of that run at the most.
-        let (mut place, mut run) = (0, 1);
-        while place < 4 {
-            run += RANKS[place][fifth - 1];
-            place += 1;
-        }
-        starts[fifth] = starts[fifth - 1] + run.next_multiple_of(BLOCK);
+        // The run before has the quartets whose nibbles are all below this one: as many as come before 0, 0, 0, `fifth`.
+        starts[fifth] = starts[fifth - 1] + RANKS[3][fifth].next_multiple_of(BLOCK);
         fifth += 1;
     }
     starts
@@ -66,24 +61,18 @@ const STARTS: [u16; NIBBLES] = {
 /// number and are never read.
 static NUMBERED: [u16; QUARTETS] = {
     let mut numbered = [0; QUARTETS];
-    let [mut a, mut b, mut c, mut d] = [0_u16; 4];
-    let mut number = 0;
-    loop {
-        numbered[number] = a | (b << NIBBLE) | (c << (2 * NIBBLE)) | (d << (3 * NIBBLE));
-        number += 1;
-        // The next multiset: the lowest place that may grow does, and those below it start again.
-        if a < b {
-            a += 1;
-        } else if b < c {
-            (a, b) = (0, b + 1);
-        } else if c < d {
-            (a, b, c) = (0, 0, c + 1);
-        } else if d < NIBBLES as u16 - 1 {
-            (a, b, c, d) = (0, 0, 0, d + 1);
-        } else {
-            break numbered;
+    // The sorted quartets in ascending order: the highest nibble counts most in a number, too.
+    let (mut number, mut quartet) = (0, 0);
+    while quartet < 1 << (4 * NIBBLE) {
+        let [a, b] = [quartet % NIBBLES, (quartet >> NIBBLE) % NIBBLES];
+        let [c, d] = [(quartet >> (2 * NIBBLE)) % NIBBLES, quartet >> (3 * NIBBLE)];
+        if a <= b && b <= c && c <= d {
+            numbered[number] = quartet as u16;
+            number += 1;
         }
+        quartet += 1;
     }
+    numbered
 };
 
 /// Where the run begins to which a block belongs; and in the lowest bits, which are 0 there, the
