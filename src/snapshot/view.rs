@@ -89,8 +89,6 @@ struct View<B, V> {
     bytes: B,
     header: Header,
     values: V,
-    /// The bits of an entry that are not its value.
-    key_bits: u32,
 }
 
 /// What this method gives, by the format of the layout and the kind of the table.
@@ -123,8 +121,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
             header.validate_all(all)?;
         }
         let values = V::new(header.layout.properties(), header.value_bits);
-        let key_bits = values.below().map_or(u32::MAX, |below| below as u32);
-        Ok(Self { bytes, header, values, key_bits })
+        Ok(Self { bytes, header, values })
     }
 
     /// The words of the buckets; a bucket for which there are no bytes is empty.
@@ -166,7 +163,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
             return true;
         }
         let mut found = false;
-        self.each_stashed(key, self.key_bits, |_| found = true);
+        self.each_stashed(key, |_| found = true);
         found
     }
 
@@ -184,7 +181,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let (key, buckets, words) = self.read::<F, K>(hash);
         let copies = |at: usize| buckets[at].copies(words[at], key.places()[at], None);
         let mut count = copies(0) + copies(1);
-        self.each_stashed(key, u32::MAX, |stashed| count += stashed.copies);
+        self.each_stashed(key, |stashed| count += stashed.copies);
         count
     }
 
@@ -193,7 +190,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let (key, buckets, words) = self.read::<F, K>(hash);
         let mut candidates = Bucket::values(buckets, words, key.places());
         let shift = F::BITS - self.header.value_bits;
-        self.each_stashed(key, self.key_bits, |stashed| {
+        self.each_stashed(key, |stashed| {
             candidates.add(stashed.place.entry.bits() >> shift);
         });
         candidates.sort_added();
@@ -208,19 +205,20 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         figures::false_positive_rate::<F, K>(placement, grown.buckets, value_bits, entries, words)
     }
 
-    /// Calls `found` with each entry of the item in the stash, by these bits of it.
+    /// Calls `found` with each entry of the item in the stash, whatever its value is.
     #[inline]
-    fn each_stashed(&self, key: Key, mask: u32, found: impl FnMut(Stashed)) {
+    fn each_stashed(&self, key: Key, found: impl FnMut(Stashed)) {
         if self.header.stashed > 0 {
-            self.search_stash(key, mask, found);
+            self.search_stash(key, found);
         }
     }
 
     /// The entries are in order of their lengths, then of their positions: each length that occurs is searched.
     #[cold]
     #[inline(never)]
-    fn search_stash(&self, key: Key, mask: u32, mut found: impl FnMut(Stashed)) {
+    fn search_stash(&self, key: Key, mut found: impl FnMut(Stashed)) {
         let item = key.even();
+        let key_bits = self.values.below().map_or(u32::MAX, |below| below as u32);
         let stashed = |entry: &[u8; PAIR_BYTES]| Stashed::of_words(format::cell_words(entry));
         let known = |entry: &[u8; PAIR_BYTES]| stashed(entry).place.entry.known();
         let mut rest = format::stash(&self.header, self.bytes.as_ref());
@@ -239,7 +237,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
             let at_position = run[start..].iter().map(stashed);
             at_position
                 .take_while(|stashed| stashed.place.position == position)
-                .filter(|stashed| (stashed.place.entry.bits() ^ item.entry.bits()) & mask == 0)
+                .filter(|stashed| (stashed.place.entry.bits() ^ item.entry.bits()) & key_bits == 0)
                 .for_each(&mut found);
         }
     }
