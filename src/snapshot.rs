@@ -22,7 +22,7 @@ use crate::storage::Storage;
 use crate::storage::operations::{Inner, by_format};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::entry::Values;
-use crate::table::{Image, Stashed, State};
+use crate::table::{Stashed, State};
 
 /// Bytes that a reader is asked for at first.
 const FIRST_READ: usize = 1 << 13;
@@ -352,11 +352,12 @@ impl fmt::Debug for Snapshot {
 
 /// A table at one instant, and one like it.
 impl<L: Storage, V: Values, S> Inner<L, V, S> {
-    /// The header of this image; `hasher` is the check of the hasher.
-    fn header(&self, image: &Image, hasher: u64) -> Header {
+    /// The filter as it is at one instant, with this check of its hasher.
+    fn snapshot_with(&self, hasher: u64) -> Result<Snapshot, Error> {
+        let image = self.state.image()?;
         let copies = image.stashed.iter().map(|&words| Stashed::of_words(words).copies as u64);
         let value_bits = self.state.value_bits();
-        Header {
+        let header = Header {
             grows: L::GROWS,
             content: match image.generations.count {
                 0 if value_bits == 0 => Content::Items,
@@ -374,15 +375,8 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
             capacity: self.capacity,
             max_capacity: self.max_capacity,
             hasher,
-        }
-    }
-
-    /// The filter as it is at one instant, with this check of its hasher.
-    fn snapshot_with(&self, hasher: u64) -> Result<Snapshot, Error> {
-        let image = self.state.image()?;
-        let header = self.header(&image, hasher);
-        let Image { words, stashed, doubled_of, generations, .. } = image;
-        let bytes = format::encode(&header, words, &stashed, &doubled_of, generations);
+        };
+        let bytes = format::encode(&header, image);
         let bytes = bytes.map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })?;
         Ok(Snapshot { header, bytes })
     }

@@ -11,13 +11,11 @@ use crate::error::Error;
 use crate::hasher;
 use crate::layout::sizing::{Request, Sizing, in_address_space};
 use crate::layout::{Format, LayoutId, Properties, by_layout};
+use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
-use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::generations::{self, COUNTS, Clock, Generations};
-use crate::table::{
-    Bucket, Buckets, CellWords, Counted, Fixed, Growing, Grown, MAX_COPIES, Stashed,
-};
+use crate::table::{Bucket, Buckets, CellWords, Fixed, Growing, Grown, Image, MAX_COPIES, Stashed};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
@@ -273,13 +271,8 @@ fn can_hold(layout: LayoutId, buckets: u64, [occupied, stashed, copies]: [u64; 3
 }
 
 /// The bytes of a snapshot with this header. A piece of the words is freed when it was copied.
-pub(crate) fn encode(
-    header: &Header,
-    words: Vec<Box<[AtomicU64]>>,
-    stashed: &[CellWords],
-    doubled_of: &[Counted],
-    Generations { count, clock }: Generations,
-) -> Result<Vec<u8>, NoMemory> {
+pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory> {
+    let Image { words, stashed, doubled_of, generations: Generations { count, clock }, .. } = image;
     let mut bytes = try_with_capacity(header.encoded_len())?;
     bytes.extend(header.encode());
     let mut missing = header.grown.buckets;
