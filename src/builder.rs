@@ -191,8 +191,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
 
     /// The layout with this name, chosen at run time.
     fn with_layout_named<M: Storage>(self, name: &str) -> Result<Builder<M, S, T>, Error> {
-        let only =
-            LayoutId::named(name, M::GROWS).ok_or(Error::NoSuchLayout { grows: M::GROWS })?;
+        let named = LayoutId::of_tables(M::GROWS).find(|layout| layout.name() == name);
+        let only = named.ok_or(Error::NoSuchLayout { grows: M::GROWS })?;
         let request = Request { only: Some(only), ..self.request };
         Ok(self.with(request))
     }
@@ -207,7 +207,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// For what takes this number of bytes itself.
     pub(crate) fn build_inner<V: Values>(self, itself: usize) -> Result<Inner<L, V, S>, Error> {
         let (request, sizing) = self.sizing::<V>(itself)?;
-        let state = State::try_new(sizing).map_err(|_| sizing.out_of_memory())?;
+        // Those of the first words.
+        let bytes = sizing::in_address_space(sizing.initial.saturating_mul(8));
+        let state = State::try_new(sizing).map_err(|_| Error::OutOfMemory { bytes })?;
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,

@@ -319,6 +319,17 @@ impl Error {
     pub fn stored(&self) -> usize {
         if let Self::Stopped { stored, .. } = *self { stored } else { 0 }
     }
+
+    /// Of the reader of a snapshot.
+    pub(crate) fn of_reader(error: &io::Error) -> Self {
+        let kind = error.kind();
+        if kind == io::ErrorKind::UnexpectedEof {
+            return Self::Truncated;
+        }
+        let causes = iter::successors(error::Error::source(error), |cause| cause.source());
+        let message = causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"));
+        Self::Io { kind, message: message.into() }
+    }
 }
 
 /// The advice for bytes with right checksums and impossible contents.
@@ -551,17 +562,4 @@ impl From<Stopped> for Error {
 /// That a batch has as many answers as items.
 pub(crate) fn check_lengths(items: usize, answers: usize) -> Result<(), Error> {
     if items == answers { Ok(()) } else { Err(Error::LengthMismatch { items, answers }) }
-}
-
-impl Error {
-    /// Of the reader of a snapshot.
-    pub(crate) fn of_reader(error: &io::Error) -> Self {
-        let kind = error.kind();
-        if kind == io::ErrorKind::UnexpectedEof {
-            return Self::Truncated;
-        }
-        let causes = iter::successors(error::Error::source(error), |cause| cause.source());
-        let message = causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"));
-        Self::Io { kind, message: message.into() }
-    }
 }

@@ -373,11 +373,6 @@ impl LayoutId {
         Self::ALL.iter().copied().filter(suits)
     }
 
-    /// The layout with this name, of a filter that grows or does not, if there is one.
-    pub(crate) fn named(name: &str, grows: bool) -> Option<Self> {
-        Self::of_tables(grows).find(|layout| layout.name() == name)
-    }
-
     #[inline]
     pub(crate) fn properties(self) -> &'static Properties {
         &LAYOUTS[self as usize]

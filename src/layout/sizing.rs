@@ -198,11 +198,6 @@ impl Sizing {
         })
     }
 
-    /// The allocator could not provide the first words of the table.
-    pub(crate) fn out_of_memory(self) -> Error {
-        Error::OutOfMemory { bytes: in_address_space(self.initial.saturating_mul(8)) }
-    }
-
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
     /// length.
     fn of_each_layout(request: Request) -> impl Iterator<Item = Result<Self, Error>> {
