@@ -298,13 +298,6 @@ pub use storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(coucal_model)]
 pub use table::probe;
 
-const _: () = {
-    const fn shared_between_threads<T: Send + Sync>() {}
-    shared_between_threads::<CuckooFilter>();
-    shared_between_threads::<CuckooMaplet>();
-    shared_between_threads::<ExpiringCuckooFilter>();
-};
-
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/cookbook.md")]
 pub mod cookbook {}
