@@ -365,15 +365,12 @@ fn validate_buckets<F: Format, B: Buckets>(
             && B::is_valid(geometry, Bucket::at(placement, number), word)
             && (stamps.is_power_of_two() || word.slots_in_use().all(|slot| has_value(slot.bits())))
     };
-    let (mut are_valid, mut occupied) = (true, 0);
-    for (number, word) in words.clone().enumerate() {
-        are_valid &= is_valid(number, word);
+    let mut occupied = 0;
+    for (bucket, word) in words.enumerate() {
+        if !is_valid(bucket, word) {
+            return Err(Error::InvalidWord { bucket });
+        }
         occupied += word.in_use();
-    }
-    if !are_valid {
-        let wrong = words.enumerate().find(|&(number, word)| !is_valid(number, word));
-        let (bucket, _) = wrong.expect("one of them");
-        return Err(Error::InvalidWord { bucket });
     }
     let (mut last, mut copies) = (None, 0_u64);
     for (entry, bytes) in stash(header, bytes).iter().enumerate() {
