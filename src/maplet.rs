@@ -217,9 +217,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn insert<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> Result<(), Error> {
-        if !self.fits(value) {
-            return Err(Error::ValueTooLarge);
-        }
+        self.check(value)?;
         let pair = self.pair(key, value);
         Ok(by_format!(self.inner, table => table.insert_item(pair))?)
     }
@@ -305,9 +303,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn replace<Q: Item<S> + ?Sized>(&self, key: &Q, old: u32, new: u32) -> Result<bool, Error> {
-        if !self.fits(new) {
-            return Err(Error::ValueTooLarge);
-        }
+        self.check(new)?;
         let pair = self.pair(key, old);
         Ok(self.fits(old) && by_format!(self.inner, table => table.replace_item(pair, new))?)
     }
@@ -344,9 +340,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         key: &Q,
         value: u32,
     ) -> Result<bool, Error> {
-        if !self.fits(value) {
-            return Err(Error::ValueTooLarge);
-        }
+        self.check(value)?;
         let pair = self.pair(key, value);
         Ok(by_format!(self.inner, table => table.insert_unique_item(pair))?)
     }
@@ -659,9 +653,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
             let key = move |(key, old, _): &(Q, u32, u32)| table.key_of(self.pair(key, *old));
             table.change_each(pairs, key, move |at, key| {
                 let (_, old, new) = pairs[at];
-                if !self.fits(new) {
-                    return Err(Refusal::ValueTooLarge);
-                }
+                self.check(new)?;
                 replaced[at] = self.fits(old) && table.replace(key, new)?;
                 Ok(replaced[at])
             })
@@ -694,6 +686,12 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         value >> self.value_bits() == 0
     }
 
+    /// That a value that is to be stored does.
+    #[inline]
+    fn check(&self, value: u32) -> Result<(), Refusal> {
+        if self.fits(value) { Ok(()) } else { Err(Refusal::ValueTooLarge) }
+    }
+
     /// A pair. If its value has too many bits, it only serves to ask for words.
     #[inline]
     fn pair<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> Pair {
@@ -704,9 +702,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         by_format!(self.inner, table => {
             let key = move |(key, value): &(Q, u32)| table.key_of(self.pair(key, *value));
             table.insert_each(pairs, key, move |at, key| {
-                if !self.fits(pairs[at].1) {
-                    return Err(Refusal::ValueTooLarge);
-                }
+                self.check(pairs[at].1)?;
                 table.insert(key).map(|()| true)
             })
         })
