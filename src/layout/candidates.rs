@@ -92,11 +92,6 @@ impl Candidates {
             more.sort_unstable();
         }
     }
-
-    /// The number of values for which the buckets had no room.
-    fn more(&self) -> usize {
-        self.more.0.as_ref().map_or(0, |more| more.len())
-    }
 }
 
 impl Iterator for Candidates {
@@ -119,7 +114,8 @@ impl Iterator for Candidates {
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let rest = self.rest.marks.both.count_ones() as usize + self.more();
+        let more = self.more.0.as_ref().map_or(0, |more| more.len());
+        let rest = self.rest.marks.both.count_ones() as usize + more;
         (rest, Some(rest))
     }
 }
