@@ -90,29 +90,25 @@ impl Header {
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Self { grows, content, value_bits, layout, grown, max_buckets, .. } = *self;
-        let Self { occupied, stashed, copies, doubled_values, .. } = *self;
-        let Self { capacity, max_capacity, hasher, .. } = *self;
-        let Grown { initial, buckets, doubled, target_load } = grown;
-        let kind = 2 * content as u8 + if grows { GROWING_KIND } else { 0 };
-        let &Properties { encoding, bits, slots, .. } = layout.properties();
+        let kind = 2 * self.content as u8 + if self.grows { GROWING_KIND } else { 0 };
+        let &Properties { encoding, bits, slots, .. } = self.layout.properties();
         let [v0, v1, v2, v3] = VERSION.to_le_bytes();
         let version = [v0, v1, v2, v3, kind, encoding, bits as u8, slots as u8];
         let numbers = [
             u64::from_le_bytes(MAGIC),
             u64::from_le_bytes(version),
-            initial as u64,
-            buckets as u64,
-            max_buckets,
-            occupied as u64,
-            doubled,
-            capacity as u64,
-            max_capacity,
-            u64::from(target_load) << u32::BITS | u64::from(value_bits),
-            hasher,
-            stashed as u64,
-            copies,
-            doubled_values as u64,
+            self.grown.initial as u64,
+            self.grown.buckets as u64,
+            self.max_buckets,
+            self.occupied as u64,
+            self.grown.doubled,
+            self.capacity as u64,
+            self.max_capacity,
+            u64::from(self.grown.target_load) << u32::BITS | u64::from(self.value_bits),
+            self.hasher,
+            self.stashed as u64,
+            self.copies,
+            self.doubled_values as u64,
         ];
         let mut bytes = [0; HEADER_BYTES];
         let (before, end) = bytes.split_at_mut(HEADER_BYTES - CHECKSUM_BYTES);
