@@ -18,12 +18,6 @@ use crate::arch::{self, Lanes, Query, Ring};
 pub struct Packed<const BITS: u32, const SLOTS: usize>(u64);
 
 impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
-    /// The bits of each lane that are in the mask, if there is one.
-    #[inline]
-    fn masked(word: u64, mask: Option<u64>) -> u64 {
-        mask.map_or(word, |mask| Lanes::<BITS, SLOTS>::masked(word, mask))
-    }
-
     /// Of the lanes in which a bit is set in `matching`, one whose slot [knows](Slot::known) the most, but no more than
     /// `most`, and how much that is.
     // Always inlined: what it returns is more than registers take.
@@ -107,7 +101,9 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
 
     #[inline]
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
-        let [a, b] = both(words, |word| Self::masked(word.0, mask));
+        let [a, b] = both(words, |Self(word)| {
+            mask.map_or(word, |mask| Lanes::<BITS, SLOTS>::masked(word, mask))
+        });
         arch::either_holds::<BITS, SLOTS>(a, b, slot.bits() & mask.unwrap_or(u64::MAX))
     }
 

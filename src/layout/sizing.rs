@@ -386,7 +386,7 @@ pub(crate) fn false_positive_rate_of_grown(
 /// An entry that is inserted at level L knows L + T bits. Of b buckets with i items each, those of the initial size, at
 /// level l, weigh i·2^-T·b/2^l together; a level doubles the items, and the new ones weigh i·2^-T together. A doubled
 /// entry weighs as much as the one that it was.
-pub(crate) fn weight(items: f64, initial: u64, buckets: f64, extra_bits: u32) -> f64 {
+fn weight(items: f64, initial: u64, buckets: f64, extra_bits: u32) -> f64 {
     let (level, begun) = ((buckets as u64).ilog2(), initial.ilog2());
     let levels = f64::from(level - begun) + buckets * (-f64::from(level)).exp2();
     items / buckets * levels * (-f64::from(extra_bits)).exp2()
