@@ -4,7 +4,7 @@
 //! where there is none, that is an error.
 
 use crate::error::Error;
-use crate::layout::{self, LAYOUTS, LayoutId, Properties};
+use crate::layout::{self, LayoutId, Properties};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 pub(crate) const MAX_STRIPES: usize = 4096;
@@ -273,21 +273,20 @@ impl Request {
         };
         // Where growth would end at a size that nobody chose, values leave it enough bits.
         let is_endless = self.grows && self.items() == 0 && self.max_capacity.is_none();
-        let most = |layout: &Properties| {
+        let most = |layout: LayoutId| {
+            let properties = layout.properties();
             if is_endless {
-                layout.bits.saturating_sub(ENDLESS_BITS)
+                properties.bits.saturating_sub(ENDLESS_BITS)
             } else {
-                most_value_bits(layout)
+                most_value_bits(properties)
             }
         };
-        let may_grow = |layout: &&Properties| layout.growth.is_some() || !self.grows;
-        let stores = |layout: &&Properties| (1..=most(layout)).contains(&value_bits);
-        let properties = layout.properties();
-        if stores(&properties) {
+        let stores = |&layout: &LayoutId| (1..=most(layout)).contains(&value_bits);
+        if stores(&layout) {
             return Ok(value_bits);
         }
-        let (layout, max) = (properties.name, most(properties));
-        let other = LAYOUTS.iter().filter(may_grow).find(stores).map(|layout| layout.name);
+        let (layout, max) = (layout.name(), most(layout));
+        let other = LayoutId::of_tables(self.grows).find(stores).map(LayoutId::name);
         Err(Error::ValueBitsOutOfRange { layout, value_bits, max, other })
     }
 
