@@ -165,7 +165,7 @@ use crate::table::generations::Stamping;
 /// ```
 pub struct ExpiringCuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
     pub(crate) inner: Inner<L, ValueBits, S>,
-    timer: Option<Timer>,
+    pub(crate) timer: Option<Timer>,
     /// Whether an insert makes room.
     forgets_oldest: bool,
     /// How often it did.
@@ -856,14 +856,6 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 
 /// Figures.
 impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
-    pub(crate) fn new_with(
-        inner: Inner<L, ValueBits, S>,
-        timer: Option<Timer>,
-        forgets_oldest: bool,
-    ) -> Self {
-        Self { inner, timer, forgets_oldest, early_advances: AtomicU64::new(0) }
-    }
-
     /// Whether it does more than a snapshot has.
     #[cfg(feature = "serde")]
     pub(crate) fn forgets_by_itself(&self) -> bool {
@@ -871,7 +863,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     }
 
     pub(crate) fn from_inner(inner: Inner<L, ValueBits, S>) -> Self {
-        Self::new_with(inner, None, false)
+        Self { inner, timer: None, forgets_oldest: false, early_advances: AtomicU64::new(0) }
     }
 
     forward_to_inner! {
@@ -1119,7 +1111,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     {
         let inner = self.inner.try_clone()?;
         let timer = self.timer.as_ref().map(Timer::copy);
-        Ok(Self::new_with(inner, timer, self.forgets_oldest))
+        Ok(Self { timer, forgets_oldest: self.forgets_oldest, ..Self::from_inner(inner) })
     }
 }
 

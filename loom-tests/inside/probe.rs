@@ -107,7 +107,9 @@ impl<L: Storage + 'static, const TIMED: bool> Modelled for Expiring<L, TIMED> {
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
         let timer =
             || Timer::new(Duration::from_nanos(PERIOD), Duration::ZERO, now).expect("a period");
-        ExpiringCuckooFilter::new_with(inner, TIMED.then(timer), false)
+        let mut filter = ExpiringCuckooFilter::from_inner(inner);
+        filter.timer = TIMED.then(timer);
+        filter
     }
 
     fn inner(filter: &Self::Shared) -> &InnerOf<Self> {

@@ -183,7 +183,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         let inner = self.build_inner(size_of::<ExpiringCuckooFilter<L, S>>());
         let mut inner = inner.map_err(|error| out_of_range(count, error))?;
         inner.state = inner.state.with_generations(Generations { count, clock: Clock::default() });
-        Ok(ExpiringCuckooFilter::new_with(inner, timer, forgets_oldest))
+        let filter = ExpiringCuckooFilter::from_inner(inner);
+        Ok(ExpiringCuckooFilter { timer, forgets_oldest, ..filter })
     }
 
     /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.
