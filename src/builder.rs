@@ -78,8 +78,7 @@ enum Hasher<S> {
 // Not derived: the storage need not be `Clone`.
 impl<L, S: Clone, T> Clone for Builder<L, S, T> {
     fn clone(&self) -> Self {
-        let Self { request, expiry, .. } = *self;
-        Self { request, hasher: self.hasher.clone(), expiry, layout: PhantomData }
+        Self { hasher: self.hasher.clone(), ..*self }
     }
 }
 
