@@ -272,14 +272,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         key: Key,
         copies: usize,
     ) -> Result<(), Refusal> {
-        let new = Stashed { place: key.even(), copies };
-        match writer.copies_of(new.place) {
-            0 => writer.reserve(1).map_err(|_| Refusal::NoMemoryToStore)?,
-            held if held + copies > MAX_COPIES => return Err(Refusal::Full),
-            _ => {}
-        }
         let group = self.group_of(key);
-        let is_new = writer.add(self.in_shard(group), new);
+        let is_new = writer.add(self.in_shard(group), Stashed { place: key.even(), copies })?;
         // After the cell: a lookup that sees the version sees the cell.
         self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);
         Ok(())

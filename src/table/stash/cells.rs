@@ -29,6 +29,7 @@
 use core::{iter, mem};
 
 use super::super::geometry::{self, Place};
+use crate::error::Refusal;
 use crate::sync::array::{PieceArray, View};
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{AtomicU64, Count, Mutex, MutexGuard, Ordering};
@@ -485,20 +486,22 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Some copies more of an entry, of the group with this number. If it is a new one, there is room; says whether it
-    /// is.
-    pub(super) fn add(&mut self, group: usize, new: Stashed) -> bool {
-        let array = self.array();
-        if let Some(at) = self.cells.find(array, new.words()) {
-            self.count_copies(new.copies);
-            // Release, as in `store`.
-            let copies = (new.copies as u64) << COPIES;
-            array.set_first(at, array.first(at) + copies, Ordering::Release);
-            return false;
-        }
-        self.cells.put(array, new.words());
-        self.count(group, new);
-        true
+    /// Some copies more of an entry, of the group with this number. Says whether it is a new one. If it fails, nothing
+    /// has changed.
+    pub(super) fn add(&mut self, group: usize, new: Stashed) -> Result<bool, Refusal> {
+        let Some(at) = self.cells.find(self.array(), new.words()) else {
+            self.reserve(1).map_err(|_| Refusal::NoMemoryToStore)?;
+            self.cells.put_in_order(self.array(), iter::once(new.words()));
+            self.count(group, new);
+            return Ok(true);
+        };
+        let (array, more) = (self.array(), (new.copies as u64) << COPIES);
+        // They are the uppermost bits: more than `MAX_COPIES` are more than the word has.
+        let copies = array.first(at).checked_add(more).ok_or(Refusal::Full)?;
+        self.count_copies(new.copies);
+        // Release, as in `store`.
+        array.set_first(at, copies, Ordering::Release);
+        Ok(false)
     }
 
     /// The number of entries of the groups that share a version with this one: each has the same remainder by
@@ -735,8 +738,8 @@ impl Cells {
         None
     }
 
-    /// Stores entries, each in the first cell of its way that has none. They come in the order of the lines at which
-    /// their ways begin.
+    /// Stores entries for which there is room, each in the first cell of its way that has none. They come in the order
+    /// of the lines at which their ways begin.
     fn put_in_order(&self, array: Array<'_>, entries: impl Iterator<Item = CellWords>) {
         // For each eighth of all ways, the line up to which they are said to pass.
         let (mut next, mut said) = (0, [0; 8]);
@@ -754,22 +757,6 @@ impl Cells {
             }
             *said = next / LINE;
         }
-    }
-
-    /// Stores an entry in the first cell of its way that has none.
-    fn put(&self, array: Array<'_>, words: CellWords) {
-        let hash = self.hash_of(words);
-        for line in way(hash as usize, array.lines) {
-            let tags = array.tags(line);
-            let mut cells = cells_of(line);
-            let Some(at) = cells.find(|at| copies_in(array.first(*at)) == 0) else {
-                array.set_tags(line, tags | passing(hash));
-                continue;
-            };
-            array.store(at, words, tag(hash));
-            return;
-        }
-        unreachable!("an eighth of the cells is free");
     }
 
     /// Says of each of `count` lines from `first` on whose ways pass it, and of no others; before, each of the ways
@@ -874,8 +861,7 @@ mod tests {
         let mut most = 0;
         for n in 0..100_000_u64 {
             let mut writer = cells.lock();
-            writer.reserve(1).unwrap();
-            writer.add(1, Stashed { place: item(n), copies: 1 });
+            writer.add(1, Stashed { place: item(n), copies: 1 }).unwrap();
             if let Some(old) = n.checked_sub(100) {
                 let old = writer.longest(StashQuery { item: item(old), mask: u32::MAX }).unwrap();
                 writer.take(1, old, 1);
@@ -914,12 +900,10 @@ mod tests {
             let (mut filled, mut grown) = (one.lock(), other.lock());
             filled.fill(&mut words.iter().map(|&words| (0, words)).collect::<Vec<_>>()).unwrap();
             for n in 0..1000 {
-                grown.reserve(1).unwrap();
-                grown.add(1, Stashed { place: place(2 * n, 3, 64), copies: 1 });
+                grown.add(1, Stashed { place: place(2 * n, 3, 64), copies: 1 }).unwrap();
             }
             for &words in words.iter().rev() {
-                grown.reserve(1).unwrap();
-                grown.add(0, Stashed::of_words(words));
+                grown.add(0, Stashed::of_words(words)).unwrap();
             }
             for n in 0..1000 {
                 let found = grown.longest(StashQuery { item: place(2 * n, 3, 64), mask: u32::MAX });

@@ -143,7 +143,8 @@ impl Modelled {
         let changes = writer.changes();
         writer.reserve(1).expect("memory");
         assert!(writer.has_room(1));
-        assert_eq!(writer.add(group_of(place), Stashed { place, copies }), *held == 0);
+        let added = writer.add(group_of(place), Stashed { place, copies });
+        assert_eq!(added, Ok(*held == 0));
         assert!(writer.changes() > changes);
         *of_group += usize::from(*held == 0);
         assert_eq!(writer.beside(group_of(place), GROUPS) as usize, *of_group);
