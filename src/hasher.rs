@@ -1,5 +1,15 @@
 //! The default hasher, in a type of this crate, and the stable hasher.
 
+/// The methods of a `Hasher` for numbers, each with what it does with one.
+macro_rules! write_numbers {
+    ($this:ident, $value:ident => $($method:ident($number:ty): $write:expr;)*) => {$(
+        #[inline]
+        fn $method(&mut $this, $value: $number) {
+            $write;
+        }
+    )*};
+}
+
 mod item;
 mod stable;
 
@@ -138,44 +148,15 @@ impl Hasher for DefaultHasher {
 
     // Other numbers are written as one of these.
 
-    #[inline]
-    fn write_u8(&mut self, value: u8) {
-        self.0.write_u8(value);
-    }
-
-    #[inline]
-    fn write_u16(&mut self, value: u16) {
-        self.0.write_u16(value);
-    }
-
-    #[inline]
-    fn write_u32(&mut self, value: u32) {
-        self.0.write_u32(value);
-    }
-
-    #[inline]
-    fn write_u64(&mut self, value: u64) {
-        self.0.write_u64(value);
-    }
-
-    #[inline]
-    fn write_u128(&mut self, value: u128) {
-        self.0.write_u128(value);
-    }
-
-    #[inline]
-    fn write_usize(&mut self, value: usize) {
-        self.0.write_usize(value);
-    }
-
-    #[inline]
-    fn write_i64(&mut self, value: i64) {
-        self.0.write_u64(zigzag(value));
-    }
-
-    #[inline]
-    fn write_isize(&mut self, value: isize) {
-        self.0.write_u64(zigzag(value as i64));
+    write_numbers! { self, value =>
+        write_u8(u8): self.0.write_u8(value);
+        write_u16(u16): self.0.write_u16(value);
+        write_u32(u32): self.0.write_u32(value);
+        write_u64(u64): self.0.write_u64(value);
+        write_u128(u128): self.0.write_u128(value);
+        write_usize(usize): self.0.write_usize(value);
+        write_i64(i64): self.0.write_u64(zigzag(value));
+        write_isize(isize): self.0.write_u64(zigzag(value as i64));
     }
 }
 

@@ -196,17 +196,6 @@ impl StableHasher {
     }
 }
 
-/// Numbers with their lowest byte first, those as wide as a pointer with 64 bits.
-macro_rules! write_numbers {
-    ($($method:ident($value:ty, $bytes:literal))*) => {$(
-        #[inline]
-        #[allow(clippy::cast_lossless, reason = "of some of them")]
-        fn $method(&mut self, value: $value) {
-            self.append(value as u64, $bytes);
-        }
-    )*};
-}
-
 impl Hasher for StableHasher {
     #[inline]
     fn finish(&self) -> u64 {
@@ -244,11 +233,16 @@ impl Hasher for StableHasher {
         }
     }
 
-    // The standard library writes signed numbers as unsigned ones, `isize` as `usize`.
+    // The lowest byte first, those as wide as a pointer with 64 bits. The standard library writes signed numbers as
+    // unsigned ones, `isize` as `usize`.
 
-    write_numbers! {
-        write_u8(u8, 1) write_u16(u16, 2) write_u32(u32, 4) write_u64(u64, 8) write_usize(usize, 8)
-        write_isize(isize, 8)
+    write_numbers! { self, value =>
+        write_u8(u8): self.append(value.into(), 1);
+        write_u16(u16): self.append(value.into(), 2);
+        write_u32(u32): self.append(value.into(), 4);
+        write_u64(u64): self.append(value, 8);
+        write_usize(usize): self.append(value as u64, 8);
+        write_isize(isize): self.append(value as u64, 8);
     }
 
     #[inline]
