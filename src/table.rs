@@ -48,7 +48,7 @@ use core::ops::Deref;
 
 use crossbeam_utils::CachePadded;
 
-pub(crate) use self::bucket::{Bucket, Grown};
+pub(crate) use self::bucket::{Bucket, Grown, Read};
 use self::bucket::{Longest, PlacementOf};
 use self::control::Control;
 pub(crate) use self::doubled::{Counted, DoubledOf};
@@ -166,29 +166,14 @@ pub trait Buckets: Sized + Send + Sync {
     /// Whether an entry that comes from outside, at its even position, can be in the stash.
     fn is_valid_entry(geometry: Geometry, place: Place) -> bool;
 
-    /// Whether the words of two buckets hold an entry of an item, of which these are the places in these buckets, by
-    /// the bits of the mask, if there is one.
-    fn either_agrees<F: Format>(
-        buckets: [Bucket<Self>; 2],
-        words: [F; 2],
-        item: [Place; 2],
-        mask: Option<u64>,
-    ) -> bool;
+    /// Whether either word holds an entry of the item, by the bits of the mask, if there is one.
+    fn either_agrees<F: Format>(read: Read<F, Bucket<Self>>, mask: Option<u64>) -> bool;
 
     /// The values of the entries that agree, of a maplet.
-    fn values_matching<F: Format>(
-        buckets: [Bucket<Self>; 2],
-        words: [F; 2],
-        item: [Place; 2],
-        mask: u64,
-    ) -> MatchingValues;
+    fn values_matching<F: Format>(read: Read<F, Bucket<Self>>, mask: u64) -> MatchingValues;
 
-    /// Of the entries of an item, with its value, in the word of each bucket one of which the most is known.
-    fn longest<F: Format>(
-        buckets: [Bucket<Self>; 2],
-        words: [F; 2],
-        item: [Place; 2],
-    ) -> [Option<Longest>; 2];
+    /// Of the entries of the item, with its value, in each word one of which the most is known.
+    fn longest<F: Format>(read: Read<F, Bucket<Self>>) -> [Option<Longest>; 2];
 }
 
 /// The state of a table, of fixed size or growing.

@@ -15,7 +15,7 @@ use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::sizing;
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::table::entry::{NoValues, ValueBits, Values};
-use crate::table::{Bucket, Buckets, Fixed, Growing, Key, Stashed, figures, prefix};
+use crate::table::{Bucket, Buckets, Fixed, Growing, Key, Read, Stashed, figures, prefix};
 
 /// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a
 /// file that is mapped, in a block cache, in a message, in a `static`.
@@ -158,27 +158,27 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     // Always inlined: a call takes more instructions.
     #[inline(always)]
     fn holds_in<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> bool {
-        let (key, buckets, words) = self.read::<F, K>(hash);
-        if Bucket::either_holds(buckets, words, key.places()) {
+        let read = self.read::<F, K>(hash);
+        if read.either_holds() {
             return true;
         }
         let mut found = false;
-        self.each_stashed(key, |_| found = true);
+        self.each_stashed(read.key, |_| found = true);
         found
     }
 
     /// The key with this hash, its buckets, and their words.
     // Always inlined: what it returns is more than registers take.
     #[inline(always)]
-    fn read<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> (Key, [Bucket<K>; 2], [F; 2]) {
+    fn read<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> Read<F, Bucket<K>> {
         let (geometry, placement) = K::placed::<F>(self.header.grown, self.values);
         let key = geometry.key(hash);
         let buckets = both(key.places(), |place| Bucket::of(placement, place));
-        (key, buckets, both(buckets, |bucket| self.words()(bucket.number())))
+        Read { key, buckets, words: both(buckets, |bucket| self.words()(bucket.number())) }
     }
 
     fn count_in<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> usize {
-        let (key, buckets, words) = self.read::<F, K>(hash);
+        let Read { key, buckets, words } = self.read::<F, K>(hash);
         let copies = |at: usize| buckets[at].copies(words[at], key.places()[at], None);
         let mut count = copies(0) + copies(1);
         self.each_stashed(key, |stashed| count += stashed.copies);
@@ -187,10 +187,10 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
 
     #[inline]
     fn values_in<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> Candidates {
-        let (key, buckets, words) = self.read::<F, K>(hash);
-        let mut candidates = Bucket::values(buckets, words, key.places());
+        let read = self.read::<F, K>(hash);
+        let mut candidates = read.values();
         let shift = F::BITS - self.header.value_bits;
-        self.each_stashed(key, |stashed| {
+        self.each_stashed(read.key, |stashed| {
             candidates.add(stashed.place.entry.bits() >> shift);
         });
         candidates.sort_added();

@@ -7,7 +7,7 @@
 //! In a maplet a slot holds a value, too, in its uppermost bits. An item of a maplet is a key with a value: its
 //! slot has both, and so has what a removal looks for. Lookups ask for the key alone.
 //!
-//! What is asked of the words of the buckets of an item:
+//! What is asked of the words of the buckets of an item, of both together (as [`Read`]) or of one:
 //!
 //! | function | answer | the value counts |
 //! |---|---|---|
@@ -27,7 +27,7 @@ use core::hint::select_unpredictable;
 
 use super::Buckets;
 use super::entry::Values;
-use super::geometry::Place;
+use super::geometry::{Key, Place};
 use crate::layout::{Candidates, Format, Slot};
 
 /// The sizes of a table at one time.
@@ -96,23 +96,19 @@ impl<B: Buckets> Bucket<B> {
         self.placement.values.below()
     }
 
-    /// Whether the words of two buckets hold an entry of an item, whatever its value is: the heart of a lookup. These
-    /// are the places of the item in these buckets.
+    /// The word of one bucket alone, and the place of an item there.
     #[inline]
-    pub(crate) fn either_holds<F: Format>(
-        buckets: [Self; 2],
-        words: [F; 2],
-        item: [Place; 2],
-    ) -> bool {
-        B::either_agrees(buckets, words, item, buckets[0].below())
+    fn alone<F: Format>(self, word: F, Place { position, entry }: Place) -> Read<F, Self> {
+        let key = Key { entry, first: position, second: position };
+        Read { key, buckets: [self; 2], words: [word, F::EMPTY] }
     }
 
     /// How many entries of an item the word of the bucket holds, by the bits of the mask, if there is one. No growth
     /// parts them from the item.
     pub(crate) fn copies<F: Format>(self, word: F, item: Place, mask: Option<u64>) -> usize {
         // Each slot as a lookup would see it alone.
-        let alone = |slot| [F::EMPTY.with(slot).expect("an empty word has room"), F::EMPTY];
-        let is_its = |&slot: &Slot| B::either_agrees([self; 2], alone(slot), [item; 2], mask);
+        let word_of = |slot| F::EMPTY.with(slot).expect("an empty word has room");
+        let is_its = |&slot: &Slot| B::either_agrees(self.alone(word_of(slot), item), mask);
         word.slots_in_use().filter(is_its).count()
     }
 
@@ -120,21 +116,7 @@ impl<B: Buckets> Bucket<B> {
     /// a filter.
     #[inline]
     pub(super) fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
-        B::Values::ANY && Self::either_holds([self; 2], [word, F::EMPTY], [item; 2])
-    }
-
-    /// The values of an item in the words of two buckets of a maplet.
-    #[inline]
-    pub(crate) fn values<F: Format>(
-        buckets: [Self; 2],
-        words: [F; 2],
-        item: [Place; 2],
-    ) -> Candidates {
-        let Some(mask) = buckets[0].below() else {
-            return Candidates::new();
-        };
-        let values = B::values_matching(buckets, words, item, mask);
-        Candidates::of(values, buckets[0].placement.values.bits())
+        B::Values::ANY && self.alone(word, item).either_holds()
     }
 
     /// As [`Buckets::longest`], of a word that was seen before: most often it is still the same.
@@ -176,8 +158,35 @@ impl<B: Buckets> Bucket<B> {
     #[cold]
     #[inline(never)]
     fn longest_anew<F: Format>(self, word: F, item: Place) -> Option<Longest> {
-        let [longest, _] = B::longest([self; 2], [word, F::EMPTY], [item; 2]);
+        let [longest, _] = B::longest(self.alone(word, item));
         longest
+    }
+}
+
+/// What was read of an item: the words of its buckets, which were found by one placement.
+#[derive(Clone, Copy)]
+pub struct Read<F, K> {
+    pub(crate) key: Key,
+    /// Those of its places, in this order.
+    pub(crate) buckets: [K; 2],
+    pub(crate) words: [F; 2],
+}
+
+impl<F: Format, B: Buckets> Read<F, Bucket<B>> {
+    /// Whether either word holds an entry of the item, whatever its value is: the heart of a lookup.
+    #[inline]
+    pub(crate) fn either_holds(self) -> bool {
+        B::either_agrees(self, self.buckets[0].below())
+    }
+
+    /// The values of the item in the words of a maplet.
+    #[inline]
+    pub(crate) fn values(self) -> Candidates {
+        let Some(mask) = self.buckets[0].below() else {
+            return Candidates::new();
+        };
+        let values = B::values_matching(self, mask);
+        Candidates::of(values, self.buckets[0].placement.values.bits())
     }
 }
 
@@ -198,10 +207,11 @@ pub struct Seen<F, K> {
 }
 
 impl<F: Format, B: Buckets> Seen<F, Bucket<B>> {
-    /// At each place of an item, in these words.
+    /// In each word.
     #[inline(always)]
-    pub(crate) fn at_each(buckets: [Bucket<B>; 2], words: [F; 2], item: [Place; 2]) -> [Self; 2] {
-        let longest = B::longest(buckets, words, item);
+    pub(crate) fn in_each(read: Read<F, Bucket<B>>) -> [Self; 2] {
+        let longest = B::longest(read);
+        let Read { buckets, words, .. } = read;
         let look = |at: usize| Self { bucket: buckets[at], word: words[at], longest: longest[at] };
         [look(0), look(1)]
     }

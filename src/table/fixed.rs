@@ -3,7 +3,7 @@
 //! **Invariant:** the number of buckets never changes, so each entry is in the bucket of one of its positions for ever.
 
 use super::Buckets;
-use super::bucket::{Bucket, Grown, Longest, Placement};
+use super::bucket::{Bucket, Grown, Longest, Placement, Read};
 use super::control::Control;
 use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Key, Place};
@@ -145,7 +145,7 @@ impl<V: Values> Buckets for Fixed<V> {
 
     #[inline]
     fn slot<F: Format>(_: Bucket<Self>, place: Place) -> Option<Slot> {
-        Some(held(place))
+        Some(held(place.entry))
     }
 
     #[inline]
@@ -164,38 +164,24 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
-    fn either_agrees<F: Format>(
-        _: [Bucket<Self>; 2],
-        words: [F; 2],
-        [item, _]: [Place; 2],
-        mask: Option<u64>,
-    ) -> bool {
-        F::either_holds(words, held(item), mask)
+    fn either_agrees<F: Format>(read: Read<F, Bucket<Self>>, mask: Option<u64>) -> bool {
+        F::either_holds(read.words, held(read.key.entry), mask)
     }
 
     #[inline]
-    fn values_matching<F: Format>(
-        _: [Bucket<Self>; 2],
-        words: [F; 2],
-        [item, _]: [Place; 2],
-        mask: u64,
-    ) -> MatchingValues {
-        F::values_of_equal(words, item.entry.bits().into(), mask)
+    fn values_matching<F: Format>(read: Read<F, Bucket<Self>>, mask: u64) -> MatchingValues {
+        F::values_of_equal(read.words, read.key.entry.bits().into(), mask)
     }
 
     #[inline]
-    fn longest<F: Format>(
-        _: [Bucket<Self>; 2],
-        words: [F; 2],
-        [item, _]: [Place; 2],
-    ) -> [Option<Longest>; 2] {
-        let slot = held(item);
-        both(words, |word| word.holds(slot).then_some(Longest { slot, known: 0 }))
+    fn longest<F: Format>(read: Read<F, Bucket<Self>>) -> [Option<Longest>; 2] {
+        let slot = held(read.key.entry);
+        both(read.words, |word| word.holds(slot).then_some(Longest { slot, known: 0 }))
     }
 }
 
 /// What a slot holds of an item: its fingerprint.
 #[inline]
-fn held(item: Place) -> Slot {
-    Slot::new(item.entry.bits().into())
+fn held(entry: Entry) -> Slot {
+    Slot::new(entry.bits().into())
 }

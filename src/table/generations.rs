@@ -24,14 +24,14 @@
 
 use core::ops::RangeInclusive;
 
-use super::bucket::Bucket;
+use super::bucket::Read;
 use super::entry::{ValueBits, Values};
 use super::geometry::{Key, Place};
 use super::insert::Duplicates;
 use super::{Buckets, State, Table};
 use crate::error::Refusal;
+use crate::layout::Format;
 use crate::layout::sizing::in_address_space;
-use crate::layout::{Format, both};
 use crate::sync::Ordering;
 
 /// The fewest generations, and the most.
@@ -132,22 +132,16 @@ impl<B: Buckets> State<B> {
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// What is stored of a new item, while the stripe of its bucket is held.
     #[inline]
-    pub(super) fn stamped(self, place: Place, duplicates: Duplicates) -> Place {
+    pub(super) fn stamped(self, key: Key, duplicates: Duplicates) -> Key {
         if !B::Values::ANY || duplicates != Duplicates::Stamp {
-            return place;
+            return key;
         }
-        self.with_stamp(place, self.clock())
+        self.with_stamp(key, self.clock().stamp())
     }
 
     #[inline]
-    fn with_stamp(self, place: Place, clock: Clock) -> Place {
-        Place { entry: self.geometry().shape.with_value(place.entry, clock.stamp()), ..place }
-    }
-
-    /// What is stashed of a new item, while both of its stripes are held.
-    pub(super) fn stamped_key(self, key: Key, duplicates: Duplicates) -> Key {
-        let [place, _] = key.places();
-        Key { entry: self.stamped(place, duplicates).entry, ..key }
+    fn with_stamp(self, key: Key, stamp: u32) -> Key {
+        Key { entry: self.geometry().shape.with_value(key.entry, stamp), ..key }
     }
 }
 
@@ -158,18 +152,17 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     fn insert_stamped(self, key: Key) -> Result<bool, Refusal> {
         // Before the words.
         let clock = self.clock();
-        let places = key.places();
-        let (buckets, words) = self.read_valid(places);
-        if Bucket::either_holds(buckets, words, places) {
-            let stamped = both(places, |place| self.with_stamp(place, clock));
-            if B::either_agrees(buckets, words, stamped, None) && self.clock() == clock {
+        let read = self.read_valid(key);
+        if read.either_holds() {
+            let key = self.with_stamp(key, clock.stamp());
+            if B::either_agrees(Read { key, ..read }, None) && self.clock() == clock {
                 return Ok(false);
             }
-        } else if self.store_absent(key, buckets, words, Duplicates::Stamp) {
-            self.grow_if_loaded(places);
+        } else if self.store_absent(read, Duplicates::Stamp) {
+            self.grow_if_loaded(key.places());
             return Ok(true);
         }
-        self.insert_stamped_slow(places[0])
+        self.insert_stamped_slow(key.places()[0])
     }
 
     /// An insert of an item that has an older stamp, or is stashed, or must kick. Repeats what another thread's success
@@ -190,8 +183,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
                     return Ok(false);
                 }
             } else if let Some(older) = older {
-                let entry = self.geometry().shape.with_value(key.entry, older);
-                if self.restamp(Key { entry, ..key })? {
+                if self.restamp(self.with_stamp(key, older))? {
                     return Ok(false);
                 }
             } else if self.insert_absent(key, Duplicates::Stamp)? {

@@ -45,7 +45,7 @@ use core::hint::select_unpredictable;
 use crossbeam_utils::CachePadded;
 
 use super::Buckets;
-use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS, Placement};
+use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS, Placement, Read};
 use super::control::Control;
 use super::doubled::DoubledOf;
 use super::entry::{Entry, NoValues, Shape, Values};
@@ -189,14 +189,14 @@ impl<V: Values> Bucket<Growing<V>> {
         (position ^ self.number as u64) >> self.level()
     }
 
-    /// What is looked for in two buckets, found by the same extent, that have a place of the item each: by the bits of
-    /// the mask, if there is one.
+    /// What is looked for in two words, by the bits of the mask, if there is one.
     #[inline]
-    fn sought<F: Format>([first, second]: [Self; 2], item: [Place; 2], mask: Option<u64>) -> Query {
+    fn sought<F: Format>(read: Read<F, Self>, mask: Option<u64>) -> Query {
+        let Read { key, buckets: [first, second], .. } = read;
         Query {
             ring: first.ring::<F>(),
-            core: item[0].entry.bits().into(),
-            untold: [first.untold(item[0].position), second.untold(item[1].position)],
+            core: key.entry.bits().into(),
+            untold: [first.untold(key.first), second.untold(key.second)],
             mask,
         }
     }
@@ -620,36 +620,21 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     #[inline]
-    fn either_agrees<F: Format>(
-        buckets: [Bucket<Self>; 2],
-        words: [F; 2],
-        item: [Place; 2],
-        mask: Option<u64>,
-    ) -> bool {
-        F::either_matches(words, Bucket::sought::<F>(buckets, item, mask))
+    fn either_agrees<F: Format>(read: Read<F, Bucket<Self>>, mask: Option<u64>) -> bool {
+        F::either_matches(read.words, Bucket::sought(read, mask))
     }
 
     #[inline]
-    fn values_matching<F: Format>(
-        buckets: [Bucket<Self>; 2],
-        words: [F; 2],
-        item: [Place; 2],
-        mask: u64,
-    ) -> MatchingValues {
-        F::values_matching(words, Bucket::sought::<F>(buckets, item, Some(mask)))
+    fn values_matching<F: Format>(read: Read<F, Bucket<Self>>, mask: u64) -> MatchingValues {
+        F::values_matching(read.words, Bucket::sought(read, Some(mask)))
     }
 
     /// An item that is itself an entry of which little is known has no entries of which more is.
     #[inline]
-    fn longest<F: Format>(
-        buckets: [Bucket<Self>; 2],
-        words: [F; 2],
-        item: [Place; 2],
-    ) -> [Option<Longest>; 2] {
-        let level = buckets[0].level();
-        let most = item[0].entry.known().saturating_sub(level);
-        let sought = Bucket::sought::<F>(buckets, item, None);
-        let longest = F::longest(words, sought, most);
+    fn longest<F: Format>(read: Read<F, Bucket<Self>>) -> [Option<Longest>; 2] {
+        let level = read.buckets[0].level();
+        let most = read.key.entry.known().saturating_sub(level);
+        let longest = F::longest(read.words, Bucket::sought(read, None), most);
         both(longest, |found| found.map(|(slot, known)| Longest { slot, known: level + known }))
     }
 }

@@ -5,7 +5,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS};
+use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS, Read};
 use super::entry::Entry;
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
@@ -127,15 +127,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     // Always inlined: how duplicates are rejected is known at compile time.
     #[inline(always)]
     pub(super) fn insert_absent(self, key: Key, duplicates: Duplicates) -> Result<bool, Refusal> {
-        let places = key.places();
-        let (buckets, words) = self.read_valid(places);
+        let read = self.read_valid(key);
         // SeqCst loads, so the answer is right without a lock: two threads that each remove the
         // last copy but one and then look cannot both see the copy that the other removed.
-        if Bucket::either_holds(buckets, words, places) {
+        if read.either_holds() {
             return Ok(false);
         }
-        if self.store_absent(key, buckets, words, duplicates) {
-            self.grow_if_loaded(places);
+        if self.store_absent(read, duplicates) {
+            self.grow_if_loaded(key.places());
             return Ok(true);
         }
         let Key { entry, first, second } = key;
@@ -145,21 +144,15 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
     /// has changed something meanwhile, or something of its group is stashed.
     #[inline(always)]
-    pub(super) fn store_absent(
-        self,
-        key: Key,
-        buckets: [Bucket<B>; 2],
-        words: [F; 2],
-        duplicates: Duplicates,
-    ) -> bool {
-        let places = key.places();
+    pub(super) fn store_absent(self, read: Read<F, Bucket<B>>, duplicates: Duplicates) -> bool {
+        let Read { key, buckets, words } = read;
         let (in_first, emptier) = emptier(words);
         if !emptier.has_room() {
             return false;
         }
         // Both stripes: whoever inserts the same item waits, or has done so before.
         let locked = self.lock_stripes(both(buckets, Bucket::number));
-        let place = self.stamped(Place::select(in_first, places), duplicates);
+        let place = Place::select(in_first, self.stamped(key, duplicates).places());
         let placement = self.buckets.placement();
         let is_same = buckets.iter().all(|&bucket| bucket.is_of(placement))
             && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());
@@ -216,12 +209,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// One optimistic attempt.
     fn try_insert(self, key: Key, duplicates: Duplicates) -> Attempt {
-        let places = key.places();
-        let buckets = self.locate(places);
+        let buckets = self.locate(key.places());
         let words = self.words_in(buckets);
-        let is_there = || Bucket::either_holds(buckets, words, places);
+        let read = Read { key, buckets, words };
         // A hint, until both stripes are locked.
-        if emptier(words).1.has_room() || duplicates != Duplicates::Allow && is_there() {
+        if emptier(words).1.has_room() || duplicates != Duplicates::Allow && read.either_holds() {
             match self.try_place(key, duplicates) {
                 Attempt::NoRoom => {}
                 decided => return decided,
@@ -235,11 +227,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             Some((hop, buckets)) => self.last_hop(hop, buckets, key, duplicates),
             // The other buckets of copies are these two, so this was all that a search finds. Mostly there is none,
             // which is seen sooner.
-            None if Bucket::either_holds(buckets, words, places)
-                && hold_only_copies(places, buckets, words) =>
-            {
-                Attempt::NoRoom
-            }
+            None if hold_only_copies(read) => Attempt::NoRoom,
             None => self.kick(key, duplicates),
         };
         match kicked {
@@ -261,7 +249,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         match self.try_place_locked(&locked, buckets, key, duplicates) {
             Attempt::NoRoom => match reserved {
                 Ok(()) => {
-                    let stamped = self.stamped_key(key, duplicates);
+                    let stamped = self.stamped(key, duplicates);
                     let stashed = self.put_in_stash(&mut self.lock_cells(key), stamped, 1);
                     stashed.map_or_else(Attempt::Refused, |()| Attempt::Stored)
                 }
@@ -290,7 +278,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return Attempt::KnowsTooLittle;
         }
         let words = self.words_in(buckets);
-        let is_there = || Bucket::either_holds(buckets, words, places) || self.is_stashed(key);
+        let is_there = || Read { key, buckets, words }.either_holds() || self.is_stashed(key);
         if duplicates != Duplicates::Allow && is_there() {
             return Attempt::Duplicate;
         }
@@ -298,7 +286,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if !emptier.has_room() {
             return Attempt::NoRoom;
         }
-        let place = self.stamped(Place::select(in_first, places), duplicates);
+        let place = Place::select(in_first, self.stamped(key, duplicates).places());
         let bucket = select_unpredictable(in_first, buckets[0], buckets[1]);
         let stored = self.store_in(locked, bucket, place);
         debug_assert!(stored, "nobody else writes to a locked bucket");
@@ -394,12 +382,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         duplicates: Duplicates,
     ) -> Attempt {
         // The place with the parity of the one that becomes free.
-        let newcomer = Place::select((hop.first ^ key.first) & 1 == 0, key.places());
+        let is_first = (hop.first ^ key.first) & 1 == 0;
+        let newcomer = Place::select(is_first, self.stamped(key, duplicates).places());
         // After a split, what was to move and what was to take its place may be in different buckets.
         if B::GROWS && !B::has(from, newcomer) {
             return Attempt::Stale;
         }
-        let newcomer = self.stamped(newcomer, duplicates);
         let Some(new) = B::slot::<F>(from, newcomer) else {
             return Attempt::Stale;
         };
@@ -423,12 +411,13 @@ pub(super) fn is_known_by<F: Format, B: Buckets>(
 
 /// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search
 /// would move them to and fro.
-fn hold_only_copies<F: Format, B: Buckets>(
-    places: [Place; 2],
-    buckets: [Bucket<B>; 2],
-    words: [F; 2],
-) -> bool {
-    (0..2).all(|at| buckets[at].copies(words[at], places[at], buckets[at].below()) == F::SLOTS)
+#[inline]
+fn hold_only_copies<F: Format, B: Buckets>(read: Read<F, Bucket<B>>) -> bool {
+    let Read { key, buckets, words } = read;
+    let places = key.places();
+    read.either_holds()
+        && (0..2)
+            .all(|at| buckets[at].copies(words[at], places[at], buckets[at].below()) == F::SLOTS)
 }
 
 /// Whether the first of two words is the one with more free slots, and that word. An insert into the emptier bucket

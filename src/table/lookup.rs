@@ -3,7 +3,7 @@
 //! **Invariant:** a lookup that misses an item has read both of its buckets, and the stash if the version says so,
 //! while nothing of its version group was moved; or it has held their stripes.
 
-use super::bucket::Bucket;
+use super::bucket::{Bucket, Read};
 use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::{Buckets, Table};
@@ -92,23 +92,28 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// is none of the item, as a filter may, and misses none: where it could, a version was bumped.
     #[inline(always)]
     pub(super) fn either_holds(self, key: Key) -> bool {
-        let places = key.places();
-        let buckets = self.locate(places);
-        Bucket::either_holds(buckets, self.words_in(buckets), places)
+        self.read(key, self.locate(key.places())).either_holds()
     }
 
-    /// The buckets of some places and their words, with readings that are valid for these words: no entry
+    /// The item as the words of these buckets have it.
+    #[inline(always)]
+    pub(super) fn read(self, key: Key, buckets: [Bucket<B>; 2]) -> Read<F, Bucket<B>> {
+        Read { key, buckets, words: self.words_in(buckets) }
+    }
+
+    /// The buckets of an item and their words, with readings that are valid for these words: no entry
     /// in them is of a later level than that by which it is read. Whoever decides by words that are not
     /// locked has them from here; what is decided by other words is checked again under the locks, or is an
     /// answer that a filter may give.
     ///
     /// It repeats what a split has overtaken: at most twice for each level that passes.
     #[inline(always)]
-    pub(super) fn read_valid<const N: usize>(self, places: [Place; N]) -> ([Bucket<B>; N], [F; N]) {
-        self.read_valid_from(places, self.locate(places))
+    pub(super) fn read_valid(self, key: Key) -> Read<F, Bucket<B>> {
+        let (buckets, words) = self.read_valid_from(key.places(), self.locate(key.places()));
+        Read { key, buckets, words }
     }
 
-    /// As `read_valid`, of places whose buckets were these some time ago.
+    /// As `read_valid`, of some places whose buckets were these some time ago.
     #[inline(always)]
     pub(super) fn read_valid_from<const N: usize>(
         self,
@@ -182,9 +187,10 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     fn try_get(self, key: Key) -> Option<Candidates> {
         let version = self.versions().read(self.geometry().version_group(key));
         let places = key.places();
-        let read = self.read_valid(places);
-        let (buckets, words) = self.turns.read_each(read, || self.read_valid(places));
-        version.validate().then(|| Self::candidates(places, buckets, words))
+        let read = self.read_valid_from(places, self.locate(places));
+        let again = || self.read_valid_from(places, self.locate(places));
+        let (buckets, words) = self.turns.read_each(read, again);
+        version.validate().then(|| Read { key, buckets, words }.values())
     }
 
     /// The rest of a `get` whose first round saw something move: some more rounds, and then both words
@@ -197,7 +203,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         *found = seen.unwrap_or_else(|| {
             let places = key.places();
             let (_locked, buckets) = self.lock(places, self.locate(places));
-            let mut candidates = Self::candidates(places, buckets, self.words_in(buckets));
+            let mut candidates = self.read(key, buckets).values();
             self.each_stashed(key, |bits| candidates.add(self.value_in(bits.into())));
             candidates.sort_added();
             candidates
@@ -207,20 +213,12 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// One round, as `try_get`, which looks in the stash as well.
     fn try_get_with_stash(self, key: Key) -> Option<Candidates> {
         let version = self.versions().read(self.geometry().version_group(key));
-        let places = key.places();
-        let (buckets, words) = self.read_valid(places);
-        let mut candidates = Self::candidates(places, buckets, words);
+        let mut candidates = self.read_valid(key).values();
         // After the words: see `stash`.
         let is_complete = !version.any_stashed()
             || self.stash_lacks(key)
             || self.read_stash(key, |bits| candidates.add(self.value_in(bits.into())));
         candidates.sort_added();
         (is_complete && version.validate_with_stash()).then_some(candidates)
-    }
-
-    /// The values that two words hold of a key.
-    #[inline]
-    fn candidates(places: [Place; 2], buckets: [Bucket<B>; 2], words: [F; 2]) -> Candidates {
-        Bucket::values(buckets, words, places)
     }
 }

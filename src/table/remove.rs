@@ -75,8 +75,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let placement = self.buckets.placement();
         let buckets = both(places, |place| Bucket::of(placement, place));
-        let words = self.words_in(buckets);
-        let looks = Seen::at_each(buckets, words, places);
+        let looks = Seen::in_each(self.read(key, buckets));
         let in_first = Bucket::holder_of_longest(looks, places)?;
         let [place, other] = [Place::select(in_first, places), Place::select(!in_first, places)];
         let [a, b] = looks;
@@ -189,7 +188,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
         let [a, b] = places;
-        let seen = Seen::at_each(buckets, self.words_in(buckets), places);
+        let seen = Seen::in_each(self.read(key, buckets));
         if let Some((mut writer, found)) = self.longest_stashed(key)
             && seen.iter().all(|look| look.known().is_none_or(|known| known <= found.known))
         {

@@ -362,8 +362,8 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);"
         => &["stash::insert_known_to_a_lookup"];
     INSERT insert_without_kicks: "an entry goes into the stash after its stripes are given back"
-        replace "let stamped = self.stamped_key(key, duplicates);"
-        with "let stamped = self.stamped_key(key, duplicates);
+        replace "let stamped = self.stamped(key, duplicates);"
+        with "let stamped = self.stamped(key, duplicates);
             drop(locked);"
         => &["stash::two_unique_inserts_of_one_item"];
     CELLS resize: "the number of lines is stored before entries are copied"
@@ -540,9 +540,8 @@ pub const FAULTS: &[Fault] = faults! {
         before "self.clear_what_goes(&locked, &splits);"
         => &["voids::void_entry_at_the_end_of_a_level_of_which_the_next_bit_is_set"];
     INSERT insert_absent: "an insert_unique does not look at the extent again"
-        replace "let (buckets, words) = self.read_valid(places);"
-        with "let buckets = self.locate(places);
-            let words = self.words_in(buckets);"
+        replace "let read = self.read_valid(key);"
+        with "let read = self.read(key, self.locate(key.places()));"
         => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
     BUCKETS holder_of_longest: "a removal takes the shorter of two entries"
         replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
@@ -748,7 +747,7 @@ pub const FAULTS: &[Fault] = faults! {
     GENERATIONS insert_stamped: "an insert that finds the present stamp does not look at the clock again"
         replace "self.clock() == clock" with "true" => STAMP_AND_WINDOW;
     GENERATIONS insert_stamped: "an insert reads the clock after the words"
-        put "let clock = self.clock();" after "let (buckets, words) = self.read_valid(places);"
+        put "let clock = self.clock();" after "let read = self.read_valid(key);"
         => STAMP_AND_WINDOW;
     GENERATIONS advance_locked: "a generation begins before the oldest is removed"
         swap "let removed = self.remove_retiring(next.stamp());" and "self.set_clock(next);"
@@ -763,17 +762,17 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if self.clock() == clock { break; }" with "break;"
         => &["expiring::age_beside_an_advance", "ages::two_inserts_beside_an_advance"];
     GENERATIONS insert_stamped_slow: "an insert leaves an older stamp as it is"
-        replace "self.restamp(Key { entry, ..key })?" with "self.replace(Key { entry, ..key }, older)?"
+        replace "self.restamp(self.with_stamp(key, older))?" with "self.replace(self.with_stamp(key, older), older)?"
         => &["expiring::two_stamps_of_an_old_item", "ages::two_inserts_of_what_is_swept"];
     INSERT store_absent: "a stamp is read before the stripe is taken"
-        put "let place = self.stamped(Place::select(in_first, places), duplicates);"
+        put "let place = Place::select(in_first, self.stamped(key, duplicates).places());"
         before "let locked = self.lock_stripes(both(buckets, Bucket::number));"
         => &["expiring::stamp_beside_two_advances", "ages::insert_beside_two_advances"];
     INSERT store_absent: "a new item is stored though its buckets have changed since they were read"
         replace "let is_same =" with "let is_same = true ||"
         => &["ages::two_inserts_beside_an_advance"];
     INSERT insert_without_kicks: "what is stashed has no stamp"
-        replace "self.stamped_key(key, duplicates)" with "key"
+        replace "self.stamped(key, duplicates)" with "key"
         => &[
             "expiring::stamp_without_room_beside_an_advance",
             "last_resort::stamp_overtaken_in_every_attempt",
