@@ -50,7 +50,6 @@ use crossbeam_utils::CachePadded;
 
 pub(crate) use self::bucket::{Bucket, Grown, Read};
 use self::bucket::{Longest, PlacementOf};
-use self::control::Control;
 pub(crate) use self::doubled::{Counted, DoubledOf};
 use self::entry::Values;
 use self::expiry::Expiry;
@@ -61,7 +60,7 @@ pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
-use self::stripes::{All, Locked, Stripes, UpTo, stripes_of};
+use self::stripes::{All, Locked, Stripes, UpTo};
 use self::versions::Versions;
 use crate::error::Refusal;
 use crate::layout::sizing::Sizing;
@@ -90,7 +89,6 @@ pub trait Buckets: Sized + Send + Sync {
         max_buckets: u64,
         layout: &Properties,
         values: Self::Values,
-        control: Control,
     ) -> Result<Self, NoMemory>;
 
     /// The stripes. Who holds one of them has the newest, and sees the newest versions.
@@ -279,15 +277,9 @@ impl<B: Buckets> State<B> {
     ) -> Result<Self, NoMemory> {
         let properties = layout.properties();
         let values = B::Values::new(properties, value_bits);
-        let stripes = if B::GROWS {
-            Control::stripes(grown.buckets as u64, max_buckets)
-        } else {
-            stripes_of(max_buckets)
-        };
-        let control = Control::try_new(stripes, max_buckets)?;
         Ok(Self {
             layout,
-            buckets: B::try_new(grown, max_buckets, properties, values, control)?,
+            buckets: B::try_new(grown, max_buckets, properties, values)?,
             generations: 0,
             changing: TryBox::try_new(CachePadded::new(Changing {
                 inconclusive: AtomicU64::new(0),

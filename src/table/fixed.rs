@@ -29,13 +29,8 @@ impl<V: Values> Buckets for Fixed<V> {
     type Values = V;
     type Extent = ();
 
-    fn try_new(
-        _: Grown,
-        max_buckets: u64,
-        _: &Properties,
-        values: V,
-        control: Control,
-    ) -> Result<Self, NoMemory> {
+    fn try_new(_: Grown, max_buckets: u64, _: &Properties, values: V) -> Result<Self, NoMemory> {
+        let control = Control::try_new(stripes_of(max_buckets), max_buckets)?;
         let max_buckets = memory::in_memory(max_buckets)?;
         let bytes = max_buckets * size_of::<u64>();
         let words = sync::try_zeroed(max_buckets).ok_or(NoMemory { bytes })?;

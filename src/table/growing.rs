@@ -405,8 +405,9 @@ impl<V: Values> Buckets for Growing<V> {
         max_buckets: u64,
         layout: &Properties,
         values: V,
-        control: Control,
     ) -> Result<Self, NoMemory> {
+        let stripes = Control::stripes(grown.buckets as u64, max_buckets);
+        let control = Control::try_new(stripes, max_buckets)?;
         let words = Chunks::new();
         words.try_reach(grown.buckets)?;
         let ring = layout.ring_bits(values.bits());
