@@ -253,7 +253,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                     let stashed = self.put_in_stash(&mut self.lock_cells(key), stamped, 1);
                     stashed.map_or_else(Attempt::Refused, |()| Attempt::Stored)
                 }
-                Err(refused) => refused,
+                Err(Refusal::Full) => Attempt::NoRoom,
+                Err(refusal) => Attempt::Refused(refusal),
             },
             decided => decided,
         }

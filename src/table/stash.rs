@@ -240,28 +240,25 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Some copies of an entry into the stash.
     pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<(), Refusal> {
-        self.reserve_in_stash(key).map_err(|refused| match refused {
-            Attempt::Refused(refusal) => refusal,
-            _ => Refusal::Full,
-        })?;
+        self.reserve_in_stash(key)?;
         let places = key.places();
         let _locked = self.lock(places, self.locate(places));
         self.put_in_stash(&mut self.lock_cells(key), key, copies)
     }
 
-    /// Room in the stash for an entry, unless others take it. `NoRoom`: it is a new one, and there are as many entries
-    /// as a full table has.
-    pub(super) fn reserve_in_stash(self, key: Key) -> Result<(), Attempt> {
+    /// Room in the stash for an entry, unless others take it. `Full`: it is a new one, and there are as many entries as
+    /// a full table has.
+    pub(super) fn reserve_in_stash(self, key: Key) -> Result<(), Refusal> {
         let cells = self.cells_of(self.group_of(key));
         if cells.is_some_and(|cells| cells.lock().copies_of(key.even()) > 0) {
             return Ok(());
         }
         if self.looks_full() {
-            return Err(Attempt::NoRoom);
+            return Err(Refusal::Full);
         }
         let shards = self.state.changing.stash.try_shards(self.key_bits());
         let reserved = shards.and_then(|_| self.lock_cells(key).reserve(1));
-        reserved.map_err(|_| Attempt::Refused(Refusal::NoMemoryToStore))
+        reserved.map_err(|_| Refusal::NoMemoryToStore)
     }
 
     /// Some copies of an entry into the stash, under the stripes of both of its buckets. If it fails, nothing has
