@@ -103,25 +103,22 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         change: Change,
     ) -> bool {
         let word = self.locked_word(bucket.number());
-        if !B::GROWS {
-            let slot = B::slot::<F>(bucket, place);
-            let Some(changed) = slot.and_then(|slot| self.changed(word, slot, change)) else {
-                return false;
-            };
-            let in_other = self.in_other(other, seen_in_other, change);
-            self.store_changed(locked, bucket.number(), changed, key, change, &in_other);
-            return true;
-        }
-        let Some(longest) = bucket.longest_again(word, place, seen) else {
+        let longest = if B::GROWS {
+            bucket.longest_again(word, place, seen)
+        } else {
+            // All are of one length; `changed` looks whether it is there.
+            B::slot::<F>(bucket, place).map(|slot| Longest { slot, known: 0 })
+        };
+        let Some(longest) = longest else {
+            return false;
+        };
+        let Some(changed) = self.changed(word, longest.slot, change) else {
             return false;
         };
         let in_other = self.in_other(other, seen_in_other, change);
         if in_other.longest.is_some_and(|other| other.known > longest.known) {
             return false;
         }
-        let Some(changed) = self.changed(word, longest.slot, change) else {
-            return false;
-        };
         self.store_changed(locked, bucket.number(), changed, key, change, &in_other);
         true
     }
@@ -187,7 +184,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
-        let [a, b] = places;
         let seen = Seen::in_each(self.read(key, buckets));
         if let Some((mut writer, found)) = self.longest_stashed(key)
             && seen.iter().all(|look| look.known().is_none_or(|known| known <= found.known))
@@ -210,14 +206,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             }
             return Ok(true);
         }
-        let in_reverse = [seen[1], seen[0]];
-        let changed = match Bucket::holder_of_longest(seen, places) {
-            Some(true) => self.change_longest(&locked, buckets[0], [a, b], seen, key, change),
-            Some(false) => {
-                self.change_longest(&locked, buckets[1], [b, a], in_reverse, key, change)
-            }
-            None => false,
-        };
+        let changed = Bucket::holder_of_longest(seen, places).is_some_and(|in_first| {
+            let (at, other) = if in_first { (0, 1) } else { (1, 0) };
+            let (places, seen) = ([places[at], places[other]], [seen[at], seen[other]]);
+            self.change_longest(&locked, buckets[at], places, seen, key, change)
+        });
         drop(locked);
         if changed && change == Change::Remove {
             self.unstash_one(key);
