@@ -128,10 +128,6 @@ pub fn families<S: BuildHasher + 'static>() -> Vec<Family<S>> {
         "u128, both halves", |i| (i as u128 & 511) << 64 | i as u128 >> 9;
         "i128, about zero", |i| about_zero(i) as i128;
         "(u32, u32)", |i| (i as u32 >> 9, i as u32 & 511);
-        "(i32, i32), about zero", |i: usize| {
-            let i = i.cast_signed();
-            ((i >> 9) as i32 - 256, (i & 511) as i32 - 256)
-        };
         "(u64, u64)", |i| (i as u64 >> 9, i as u64 & 511);
         "(u8, u16, u32, u64)", |i| {
             (i as u8 & 15, i as u16 >> 4 & 15, i as u32 >> 8 & 31, i as u64 >> 13)
