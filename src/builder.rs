@@ -116,8 +116,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     ///
     /// In place of a [capacity](Self::capacity): the filter is built for as many items as there is room for. One that
     /// grows gets the [maximum](Self::max_capacity) that there is room for, unless it has one. Where the number of
-    /// items is given as well, it must fit. With a [rate](Self::false_positive_rate) it may be built for up to a tenth
-    /// fewer items than the memory has room for at this rate, and below 4 KB for up to 60 % fewer.
+    /// items is given as well, it must fit. With a [rate](Self::false_positive_rate) it may be built for fewer items
+    /// than the memory has room for at this rate, in small tables most of all.
     ///
     /// # Examples
     ///

@@ -296,6 +296,29 @@ fn room_is_made_for_each_insert() {
     }
 }
 
+/// A batch makes room as single inserts do, and counts what is new.
+#[test]
+fn room_is_made_in_a_batch() {
+    for layout in LAYOUTS {
+        let new = || {
+            let builder = builder(layout, 4).capacity(500);
+            builder.forget_oldest_when_full().build().unwrap()
+        };
+        let [batches, singles] = [new(), new()];
+        let items: Vec<_> = hashes(4).take(20_000).map(Prehashed).collect();
+        for batch in items.chunks(190) {
+            let mut answers = vec![false; batch.len()];
+            let stored = batches.insert_many(batch, &mut answers).unwrap();
+            assert_eq!(stored, answers.iter().filter(|&&is_new| is_new).count());
+            let expected = batch.iter().map(|item| singles.insert(item).unwrap());
+            assert!(expected.eq(answers));
+        }
+        let early = [&batches, &singles].map(|seen| seen.stats().early_advances);
+        assert!(early[0] > 10 && early[0] == early[1], "{early:?}");
+        assert_eq!(batches.snapshot().unwrap(), singles.snapshot().unwrap());
+    }
+}
+
 /// Threads that insert, where each of them may advance: nothing is missed for N - 1 periods. Then all is forgotten.
 #[test]
 fn nothing_is_missed_beside_the_clock() {
