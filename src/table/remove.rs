@@ -30,24 +30,6 @@ enum Change {
     Stamp,
 }
 
-/// What a bucket holds of an item beside the bucket in which an entry is changed.
-struct InOther {
-    /// One of which the most is known.
-    longest: Option<Longest>,
-    /// Whether it has what lookups find in place of an entry that is removed, in addition to other entries of the
-    /// item: an entry with another value, since `contains` finds either.
-    keeps_key: bool,
-}
-
-impl InOther {
-    /// Whether a lookup that reads the other bucket too early could miss what is there: an entry of the item,
-    /// or what is found in its place.
-    #[inline]
-    fn may_be_missed(&self) -> bool {
-        self.longest.is_some() || self.keeps_key
-    }
-}
-
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One copy less of the item. `false`: there is none.
     #[inline(always)]
@@ -115,15 +97,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let Some(changed) = self.changed(word, longest.slot, change) else {
             return false;
         };
-        let in_other = self.in_other(other, seen_in_other, change);
-        if in_other.longest.is_some_and(|other| other.known > longest.known) {
+        let (longest_in_other, may_be_missed) = self.in_other(other, seen_in_other, change);
+        if longest_in_other.is_some_and(|other| other.known > longest.known) {
             return false;
         }
-        self.store_changed(locked, bucket.number(), changed, key, change, &in_other);
+        self.store_changed(locked, bucket.number(), changed, key, change, may_be_missed);
         true
     }
 
-    /// Stores the word of `bucket`, whose stripe is locked, after what `change` made of an entry of the item.
+    /// Stores the word of `bucket`, whose stripe is locked, after what `change` made of an entry of the item. Whether a
+    /// lookup could miss what the other bucket holds is what [`in_other`](Self::in_other) says.
     #[inline]
     fn store_changed<G>(
         self,
@@ -132,13 +115,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         changed: F,
         key: Key,
         change: Change,
-        in_other: &InOther,
+        may_be_missed: bool,
     ) {
         // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
         // clear older than its read of this one: it would miss an item that never was absent. A
         // lookup that begins with the bumped version comes after the load of the other bucket's word,
         // and so reads what that load read or something later (coherence).
-        if in_other.may_be_missed() {
+        if may_be_missed {
             self.versions().bump(self.geometry().version_group(key));
         }
         // SeqCst: the removal, or the replacement, takes effect here. Pairs with the loads of lookups.
@@ -148,17 +131,24 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// What a bucket holds of an item whose stripe is not locked.
+    /// What a bucket holds of an item whose stripe is not locked: an entry of which the most is known; and whether a
+    /// lookup that reads the bucket too early could miss an entry of the item there, or what is found in place of one
+    /// that is removed, an entry with another value, since `contains` finds either.
     ///
     /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
     // Always inlined: what was seen would pass through memory.
     #[inline(always)]
-    fn in_other(self, place: Place, seen: Seen<F, Bucket<B>>, change: Change) -> InOther {
+    fn in_other(
+        self,
+        place: Place,
+        seen: Seen<F, Bucket<B>>,
+        change: Change,
+    ) -> (Option<Longest>, bool) {
         let ([bucket], [word]) = self.read_valid_from([place], [seen.bucket]);
         let longest = bucket.longest_again(word, place, seen);
         let keeps_key = change == Change::Remove && bucket.holds_key(word, place);
-        InOther { longest, keeps_key }
+        (longest, longest.is_some() || keeps_key)
     }
 
     /// Each attempt that fails was overtaken by another writer's success. After
@@ -233,15 +223,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                     && let Some(without) =
                         slot.and_then(|slot| self.locked_word(bucket.number()).without(slot))
                 {
-                    let in_other = InOther { longest: None, keeps_key: true };
-                    self.store_changed(
-                        &locked,
-                        bucket.number(),
-                        without,
-                        key,
-                        Change::Remove,
-                        &in_other,
-                    );
+                    let number = bucket.number();
+                    self.store_changed(&locked, number, without, key, Change::Remove, true);
                     taken += 1;
                 }
             }

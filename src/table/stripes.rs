@@ -153,7 +153,7 @@ impl Stripes {
         // Their lines all at once, and not one after the other while some are locked already. The first
         // buckets are of a stripe each, in order.
         self.prefetch(self.stripes.iter().step_by(STRIPES_PER_LINE));
-        let held = All { guards: Guards::lock(&self.stripes)? };
+        let held = Guards::lock(&self.stripes)?;
         Some(Locked { stripes: self, held, includes: |_, _| true })
     }
 
@@ -218,9 +218,7 @@ pub(super) struct UpTo<'a, const N: usize> {
 }
 
 /// Every stripe.
-pub(super) struct All<'a> {
-    guards: Guards<'a, Stripe>,
-}
+pub(super) type All<'a> = Guards<'a, Stripe>;
 
 /// Proof that the stripes of some buckets are locked. RAII guard: unlocks them on drop.
 pub(super) struct Locked<'a, G> {
@@ -272,7 +270,7 @@ impl Locked<'_, All<'_>> {
 
     /// In place of unlocking: whoever waits for one of them goes to the stripes that have replaced them.
     pub(super) fn retire(self) {
-        self.held.guards.retire();
+        self.held.retire();
     }
 
     /// From now on, no store goes to the mirror.

@@ -626,7 +626,7 @@ pub const FAULTS: &[Fault] = faults! {
         => &["batches::two_batches_of_the_same_new_items"];
     // Values: replacements and removals.
     REMOVE store_changed: "a replacement of a duplicate bumps no version"
-        replace "if in_other.may_be_missed()" with "if change == Change::Remove && in_other.may_be_missed()"
+        replace "if may_be_missed {" with "if change == Change::Remove && may_be_missed {"
         => &[
             "maplets::copy_in_and_replacement_of_the_other",
             "maplets::copy_in_and_replacement_of_the_other_the_other_way",
