@@ -154,7 +154,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// let builder = CuckooFilter::builder().capacity(1000);
     /// assert!(builder.clone().false_positive_rate(0.001).build().is_ok());
     /// let error = builder.false_positive_rate(0.000_01).build().unwrap_err();
-    /// assert!(matches!(error, Error::RateOutOfReach { layout: Some("Fp21x3"), .. }));
+    /// assert!(matches!(error, Error::RateOutOfReach { other: Some("Fp21x3"), .. }));
     /// ```
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
         self.request.rate = Some(rate);

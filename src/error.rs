@@ -123,7 +123,7 @@ pub enum Error {
     },
     /// The fingerprints of the layout are too short for the requested rate.
     ///
-    /// Build the filter with the `layout` of this error, or an
+    /// Build the filter with the layout `other`, or an
     /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which chooses it. A filter that grows has a lower rate
     /// at its maximum capacity if its initial capacity is larger: it doubles less often.
     RateOutOfReach {
@@ -132,7 +132,7 @@ pub enum Error {
         /// requested rate, of the layout with the lowest rate.
         one_in: u64,
         /// The smallest layout that reaches the rate, if any does.
-        layout: Option<&'static str>,
+        other: Option<&'static str>,
     },
     /// The layout has no room for values of this length, or their length was not said.
     ///
@@ -232,9 +232,10 @@ pub enum Error {
         bucket: usize,
     },
     /// An entry of the [stash](crate#what-finds-no-room), or of the list of what is [doubled](crate#growth), which
-    /// follows it, is none that the table can have, or is not in order.
+    /// follows it, is none that the table can have, or is not in order; or what follows these in the snapshot of a
+    /// filter that [forgets](crate::ExpiringCuckooFilter), its generations, is impossible.
     InvalidEntry {
-        /// How many entries of both are before it.
+        /// How many entries are before it. The generations come last.
         entry: usize,
     },
     /// The number of slots in use, of copies in the stash, or of [doubled](crate#growth) entries, is not the number in
@@ -386,12 +387,12 @@ impl fmt::Display for Error {
                 f,
                 "the target load of a growing filter in {layout} lies between 0.{min:03} and 0.{max:03}"
             ),
-            Self::RateOutOfReach { one_in, layout: Some(layout) } => write!(
+            Self::RateOutOfReach { one_in, other: Some(other) } => write!(
                 f,
                 "this layout has a false-positive rate of 1 in {one_in} at that capacity, more than was \
-                 requested: {layout} reaches the rate"
+                 requested: {other} reaches the rate"
             ),
-            Self::RateOutOfReach { one_in, layout: None } => write!(
+            Self::RateOutOfReach { one_in, other: None } => write!(
                 f,
                 "no layout has a lower false-positive rate than 1 in {one_in} at that capacity (2^40 items where \
                  growth has no end), and a lower one was requested"
@@ -478,7 +479,8 @@ impl fmt::Display for Error {
             ),
             Self::WrongLen { stated, found } => write!(
                 f,
-                "the snapshot holds {found} items, and its header says {stated}: {DO_NOT_TRUST}"
+                "the header of the snapshot counts {stated} slots in use, stashed copies, or doubled entries, and \
+                 there are {found}: {DO_NOT_TRUST}"
             ),
             Self::TrailingBytes { bytes } => {
                 write!(f, "{bytes} bytes follow the snapshot: `restore` leaves them to its reader")

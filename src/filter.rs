@@ -21,8 +21,7 @@ use crate::table::entry::NoValues;
 /// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped
 /// threads. The type is not generic over the items: methods take a reference to any type that
 /// implements [`Hash`], and items with equal hashes are equal. So `"egg"` and `String::from("egg")`
-/// are one item. Whether `7_u32` and `7_u64` are one item depends on the hasher (with the default
-/// hasher they are): do not mix types.
+/// are one item. Whether `7_u32` and `7_u64` are one item depends on the hasher: do not mix types.
 ///
 /// The filter is a multiset: [`insert`](Self::insert) adds one more copy,
 /// [`insert_unique`](Self::insert_unique) adds the first copy only, [`remove`](Self::remove) removes

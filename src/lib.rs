@@ -202,8 +202,8 @@
 //!   during the call.
 //! * **Items are equal if their hashes are equal, so use one type for the keys of a filter.** `"egg"` and
 //!   `String::from("egg")` are one key; `"egg"` and `b"egg"` are two. Whether `7_u32` and `7_u64` are one
-//!   key depends on the hasher: with the default hasher they are, with a [`StableHashBuilder`] they are
-//!   two: [keys of several types](cookbook#keys-of-several-types).
+//!   key depends on the hasher: with a [`StableHashBuilder`] they are two; with the default hasher they are one today,
+//!   and `7_i64` is another: [keys of several types](cookbook#keys-of-several-types).
 //! * **Items are not stored**, so a filter cannot list them, and cannot be converted to another
 //!   layout or initial capacity.
 //!
@@ -246,10 +246,11 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `serde` | a [`Snapshot`], views, and filters and maplets with `StableHashBuilder::default()` are `Serialize` and `Deserialize`: as the bytes of a [snapshot](#snapshots). To serialize one with another seed, or one that forgets by a [clock](Builder::every) or [when full](Builder::forget_oldest_when_full), is an error: serialize its `snapshot()` |
+//! | `serde` | a [`Snapshot`], views, and filters and maplets with `StableHashBuilder::default()` are `Serialize` and `Deserialize`: as the bytes of a [snapshot](#snapshots). To serialize one with another seed, or one that forgets by a [clock](Builder::every) or [when full](Builder::forget_oldest_when_full), is an error: serialize its `snapshot()`. A view is deserialized with the hasher `H::default()`: only the bytes of such a filter are accepted |
 //! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter). Otherwise nothing |
 //!
 //! None is on by default.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]
 
 #[cfg(not(any(target_pointer_width = "64", target_pointer_width = "32")))]

@@ -91,7 +91,9 @@ pub trait Storage: Sized + Send + Sync + 'static {
 }
 
 impl<L: Layout> Storage for L {
+    #[doc(hidden)]
     type Layout = L;
+    #[doc(hidden)]
     type Buckets<V: Values> = Fixed<V>;
 }
 
@@ -248,6 +250,8 @@ impl GrowingLayout for AnyLayout {}
 pub struct Growable<L: GrowingLayout>(PhantomData<L>, Infallible);
 
 impl<L: GrowingLayout> Storage for Growable<L> {
+    #[doc(hidden)]
     type Layout = L;
+    #[doc(hidden)]
     type Buckets<V: Values> = Growing<V>;
 }

@@ -9,7 +9,8 @@ use core::ptr;
 /// [`Prehashed`].
 ///
 /// Implement it for a type without `Hash` that knows a hash of its own, of 64 bits. Any hash that tells items apart
-/// will do, even consecutive integers: the filter mixes its bits.
+/// will do, even consecutive integers: the filter mixes its bits. For iterators and slices of references to it, implement
+/// it for `&YourType`, too: for references there is no implementation but that of `Hash`.
 ///
 /// # Examples
 ///

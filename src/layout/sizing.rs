@@ -153,7 +153,7 @@ impl Sizing {
         // If only the target load is in the way, it is better to say which layout reaches the rate.
         let with_other_load = Request { target_load: None, ..request };
         let smallest = Self::smallest(request).or_else(|_| Self::smallest(with_other_load))?;
-        Err(Error::RateOutOfReach { one_in: one_in(reached), layout: Some(smallest.layout.name()) })
+        Err(Error::RateOutOfReach { one_in: one_in(reached), other: Some(smallest.layout.name()) })
     }
 
     /// The sizing of the layout with the smallest table that reaches the rate; without a rate, among
@@ -179,7 +179,7 @@ impl Sizing {
         if request.rate.is_none() {
             return Ok(sizing);
         }
-        Err(Error::RateOutOfReach { one_in: one_in(sizing.rate(request)), layout: None })
+        Err(Error::RateOutOfReach { one_in: one_in(sizing.rate(request)), other: None })
     }
 
     /// The false-positive rate that counts for a request: of a table that holds all its items.
@@ -507,7 +507,7 @@ mod tests {
         }
         let error = Sizing::smallest(fixed(1 << 20, Some(1e-12))).err();
         let one_in = one_in(rate_of(Fp32x2, fixed(1 << 20, None)));
-        let expected = Error::RateOutOfReach { one_in, layout: None };
+        let expected = Error::RateOutOfReach { one_in, other: None };
         assert_eq!(error, Some(expected));
     }
 
@@ -517,14 +517,14 @@ mod tests {
         let error = Sizing::within(Fp8x8, fixed(10_000, Some(0.0001))).err().unwrap();
         let reached = one_in(rate_of(Fp8x8, fixed(10_000, None)));
         let layout = Some("SemiSorted17x4");
-        assert_eq!(error, Error::RateOutOfReach { one_in: reached, layout });
+        assert_eq!(error, Error::RateOutOfReach { one_in: reached, other: layout });
         assert!(error.to_string().ends_with(": SemiSorted17x4 reaches the rate"), "{error}");
         assert!(Sizing::within(SemiSorted17x4, fixed(10_000, Some(0.0001))).is_ok());
 
         // None can: then the error tells the lowest rate there is.
         let error = Sizing::within(Fp16x4, fixed(10_000, Some(1e-12))).err();
         let one_in = one_in(rate_of(Fp32x2, fixed(10_000, None)));
-        assert_eq!(error, Some(Error::RateOutOfReach { one_in, layout: None }));
+        assert_eq!(error, Some(Error::RateOutOfReach { one_in, other: None }));
     }
 
     /// The smallest table holds two buckets of items, whatever it is built for: no fewer count for its rate.
@@ -538,7 +538,7 @@ mod tests {
             assert!(sizing.false_positive_rate_at(2 * slots) <= rate);
         }
         let error = Sizing::new(fixed(0, Some(1e-12))).err().unwrap();
-        assert!(matches!(error, Error::RateOutOfReach { layout: None, .. }), "{error}");
+        assert!(matches!(error, Error::RateOutOfReach { other: None, .. }), "{error}");
     }
 
     /// The largest table has nearly 2^44 slots, whatever its layout.
@@ -970,7 +970,7 @@ mod tests {
             };
             for layout in LayoutId::of_tables(true) {
                 let Err(error) = reaches(layout, rate) else { continue };
-                let Error::RateOutOfReach { one_in, layout: named } = error else {
+                let Error::RateOutOfReach { one_in, other: named } = error else {
                     panic!("{layout:?}: {error:?}")
                 };
                 let better = 1.0 / one_in as f64;
@@ -1024,6 +1024,6 @@ mod tests {
         // Without that load, Fp21x3 would reach the rate.
         assert_eq!(Sizing::smallest(of(850, Some(1e-4))).err(), Some(range("Fp21x3", 830)));
         let error = Sizing::within(Fp16x4, of(850, Some(1e-4))).err().unwrap();
-        assert!(matches!(error, Error::RateOutOfReach { layout: Some("Fp21x3"), .. }));
+        assert!(matches!(error, Error::RateOutOfReach { other: Some("Fp21x3"), .. }));
     }
 }

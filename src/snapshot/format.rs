@@ -124,14 +124,16 @@ impl Header {
         if bytes.iter().zip(&MAGIC).any(|(byte, expected)| byte != expected) {
             return Err(Error::NotASnapshot);
         }
-        let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(Error::Truncated)?;
-        let mut numbers = [[0; 8]; NUMBERS];
-        numbers.as_flattened_mut().copy_from_slice(bytes);
-        let [_, [v0, v1, v2, v3, kind, encoding, fingerprint_bits, slots], ..] = numbers;
-        let version = u32::from_le_bytes([v0, v1, v2, v3]);
+        // Before the length: the header of another version may be shorter.
+        let (_, behind_magic) = bytes.split_at(MAGIC.len().min(bytes.len()));
+        let version = behind_magic.first_chunk().map_or(VERSION, |&v| u32::from_le_bytes(v));
         if version != VERSION {
             return Err(Error::UnknownVersion { version });
         }
+        let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(Error::Truncated)?;
+        let mut numbers = [[0; 8]; NUMBERS];
+        numbers.as_flattened_mut().copy_from_slice(bytes);
+        let [_, [_, _, _, _, kind, encoding, fingerprint_bits, slots], ..] = numbers;
         let [_, _, sizes @ .., lengths, hasher, stashed, copies, doubled_values, stated] =
             numbers.map(u64::from_le_bytes);
         if stated != checksum(&bytes[..HEADER_BYTES - CHECKSUM_BYTES]) {

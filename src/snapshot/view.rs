@@ -292,8 +292,9 @@ macro_rules! views {
                 self.view.header.layout.name()
             }
 
-            /// The expected share of absent keys for which a lookup finds something. Of a growing table it is an
-            /// estimate from a sample of the words.
+            /// As that of the [filter](crate::CuckooFilter::false_positive_rate): the expected share of absent items for
+            /// which a lookup finds something; or of the [maplet](crate::CuckooMaplet::false_positive_rate): the mean
+            /// number of candidates for an absent key. Of a growing table it is an estimate from a sample of the words.
             #[must_use]
             pub fn false_positive_rate(&self) -> f64 {
                 by_kind!(self.view, rate_in())
@@ -332,7 +333,7 @@ macro_rules! views {
 
         /// From a format that lends its bytes.
         #[cfg(feature = "serde")]
-        impl<'de, H: BuildHasher + Default> Deserialize<'de> for $view<&'de [u8], H> {
+        impl<'de: 'a, 'a, H: BuildHasher + Default> Deserialize<'de> for $view<&'a [u8], H> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let bytes = <&[u8]>::deserialize(deserializer)?;
                 Self::from_bytes(bytes, H::default()).map_err(de::Error::custom)

@@ -86,7 +86,7 @@ fn a_layout_by_its_name() {
         assert_eq!((filter.layout_name(), filter.capacity()), (name, 1000));
         let filter = builder().capacity(1000).layout_named(name).unwrap();
         let rate = filter.clone().false_positive_rate(1e-12).build().unwrap_err();
-        assert!(matches!(rate, Error::RateOutOfReach { layout: None, .. }));
+        assert!(matches!(rate, Error::RateOutOfReach { other: None, .. }));
         // The last choice counts.
         let any = filter.clone().any_layout().false_positive_rate(0.01).build().unwrap();
         assert_eq!(any.layout_name(), "Fp12x5");

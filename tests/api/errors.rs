@@ -96,12 +96,12 @@ fn all() -> Vec<(Error, &'static str)> {
             "the target load of a growing filter in Fp16x4 lies between 0.500 and 0.870",
         ),
         (
-            Error::RateOutOfReach { one_in: 33, layout: Some("Fp12x5") },
+            Error::RateOutOfReach { one_in: 33, other: Some("Fp12x5") },
             "this layout has a false-positive rate of 1 in 33 at that capacity, more than was requested: \
              Fp12x5 reaches the rate",
         ),
         (
-            Error::RateOutOfReach { one_in: 1_000_000, layout: None },
+            Error::RateOutOfReach { one_in: 1_000_000, other: None },
             "no layout has a lower false-positive rate than 1 in 1000000 at that capacity (2^40 items where \
              growth has no end), and a lower one was requested",
         ),
@@ -164,8 +164,8 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::WrongLen { stated: 9, found: 8 },
-            "the snapshot holds 8 items, and its header says 9: the checksums match, so it was \
-             written this way: do not trust the writer",
+            "the header of the snapshot counts 9 slots in use, stashed copies, or doubled entries, and there are 8: the \
+             checksums match, so it was written this way: do not trust the writer",
         ),
         (
             Error::OtherType { name: "GrowableCuckooMaplet" },
@@ -277,7 +277,7 @@ fn what_the_errors_of_inserts_tell_to_do_works() {
 #[test]
 fn what_the_errors_of_building_tell_to_do_works() {
     let error = builder().layout::<Fp16x4>().capacity(1000).false_positive_rate(1e-5).build();
-    let Error::RateOutOfReach { layout, one_in, .. } = error.unwrap_err() else { panic!() };
+    let Error::RateOutOfReach { other: layout, one_in, .. } = error.unwrap_err() else { panic!() };
     assert_eq!(layout, Some("Fp21x3"));
     assert!(builder().layout::<Fp21x3>().capacity(1000).false_positive_rate(1e-5).build().is_ok());
     assert!(builder().capacity(1000).false_positive_rate(1.0 / one_in as f64).build().is_ok());
@@ -285,7 +285,7 @@ fn what_the_errors_of_building_tell_to_do_works() {
     // At the greatest capacity of one that grows.
     let grows = || builder().capacity(1000).max_capacity(1_000_000).false_positive_rate(1e-4);
     let error = grows().layout::<Fp16x4>().build().unwrap_err();
-    let Error::RateOutOfReach { layout, one_in, .. } = error else { panic!() };
+    let Error::RateOutOfReach { other: layout, one_in, .. } = error else { panic!() };
     assert_eq!(layout, Some("Fp21x3"));
     assert!(grows().layout::<Fp21x3>().build().is_ok());
     assert!(grows().false_positive_rate(1.0 / one_in as f64).build().is_ok());

@@ -132,7 +132,7 @@ fn a_builder_says_what_it_builds() {
     assert_eq!(any.layout_name(), "Fp21x3");
     let builder = CuckooMaplet::builder().capacity(1000).value_bits(6);
     let error = builder.false_positive_rate(1e-3).build();
-    let Err(Error::RateOutOfReach { layout, .. }) = error.map(|_| ()) else { panic!() };
+    let Err(Error::RateOutOfReach { other: layout, .. }) = error.map(|_| ()) else { panic!() };
     assert_eq!(layout, Some("Fp21x3"));
     let error = CuckooMaplet::builder().value_bits(6).false_positive_rate(0.0).build();
     assert!(matches!(error.map(|_| ()), Err(Error::InvalidRate)));

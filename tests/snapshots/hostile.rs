@@ -532,9 +532,12 @@ fn other_formats() {
         let bytes = forged(&bytes, |bytes| {
             bytes[at::VERSION..at::KIND].copy_from_slice(&version.to_le_bytes());
         });
-        let error = error(filters(default_layout(), false), &bytes);
         let newer = ": read it with the release that wrote it, or a newer one";
-        assert_error!(error, Error::UnknownVersion { version: v } if v == version, newer);
+        // Its header may be shorter than ours.
+        for bytes in [&bytes[..], &bytes[..at::KIND]] {
+            let error = error(filters(default_layout(), false), bytes);
+            assert_error!(error, Error::UnknownVersion { version: v } if v == version, newer);
+        }
     }
 }
 

@@ -112,6 +112,12 @@ fn is_for_any_format() {
     both_ways::<Snapshot>();
 }
 
+/// As a field of a derived type is, which lives no longer than what it borrows.
+fn shorter<'de: 'a, 'a>(bytes: &'de [u8]) -> CuckooFilterView<&'a [u8]> {
+    let mut from = postcard::Deserializer::from_bytes(bytes);
+    CuckooFilterView::<&'a [u8]>::deserialize(&mut from).unwrap()
+}
+
 /// A filter and a maplet by themselves, with the default stable hasher; and a view of bytes that a format lends.
 #[test]
 fn filters_and_views() {
@@ -126,6 +132,7 @@ fn filters_and_views() {
     assert!((0..500).all(|item| view.contains(&item)) && view.len() == 500);
     assert_eq!(postcard::to_allocvec(&view).unwrap(), written);
     assert!(postcard::from_bytes::<CuckooMapletView<&[u8]>>(&written).is_err());
+    assert_eq!(shorter(&written).len(), 500);
 
     let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).hasher(Default::default());
     let maplet = maplet.build().unwrap();
