@@ -360,7 +360,7 @@ pub fn stable_hash(seed: u64, bytes: &[u8]) -> u64 {
     padded.resize(bytes.len().next_multiple_of(16), 0);
     let blocks = padded.chunks(16).map(|block| (number(block, 0), number(block, 8)));
     let blocks = iter::once((seed, 0)).chain(blocks).chain([(bytes.len() as u64, 0)]);
-    let (x, y) = blocks.fold((0x243f_6a88_85a3_08d3, GOLDEN), |(x, y), (first, second)| {
+    let (x, y) = blocks.fold((0x85a3_08d3_243f_6a88, GOLDEN), |(x, y), (first, second)| {
         let (a, b) = (x ^ first, second.wrapping_add(y));
         (high(a, b).wrapping_add(a).wrapping_add(b), a.wrapping_mul(b) ^ a)
     });

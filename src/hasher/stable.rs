@@ -7,8 +7,10 @@ use core::hash::{BuildHasher, Hasher};
 #[derive(Clone, Copy, Debug)]
 struct State(u64, u64);
 
-/// The first bits behind the points of pi and of the golden ratio.
-const START: State = State(0x243f_6a88_85a3_08d3, 0x9e37_79b9_7f4a_7c15);
+/// The first bits behind the points of pi, with their halves exchanged, and of the golden ratio. A seed that is equal to
+/// the first number, or nearly so, leaves a word without bits, and short keys hash alike: so it is no number that somebody
+/// takes for a seed.
+const START: State = State(0x85a3_08d3_243f_6a88, 0x9e37_79b9_7f4a_7c15);
 
 impl State {
     /// The lowest 128 bits of (2^64 + a)(2^64 + b): no factor is zero, which would hide the other. The halves change
@@ -51,12 +53,12 @@ fn short_word(bytes: &[u8]) -> u64 {
 ///
 /// | item | bytes | hash of the example, seed 0 |
 /// |---|---|---|
-/// | `u8` to `u128`, `i8` to `i128` | its own, lowest first: `7_u64` is `07 00 00 00 00 00 00 00` | `35d26147ba8489e0` |
+/// | `u8` to `u128`, `i8` to `i128` | its own, lowest first: `7_u64` is `07 00 00 00 00 00 00 00` | `274744c0ab77df43` |
 /// | `usize`, `isize` | as `u64` and `i64` | |
 /// | `bool`, `char` | as `u8` and `u32` | |
-/// | `str`, `String` | UTF-8, and then `ff`: `"egg"` is `65 67 67 ff` | `8a91cb59c5a11bbc` |
-/// | `[T]`, `[T; N]`, `Vec<T>` | the length as `u64`, then each part: `[1_u8, 2, 3]` as a slice is `03 00 00 00 00 00 00 00 01 02 03` | `9107c75f77d5c5a8` |
-/// | tuples, references, boxes | the parts one after the other, with nothing between: `(7_u64, "north")` | `263371b499828f96` |
+/// | `str`, `String` | UTF-8, and then `ff`: `"egg"` is `65 67 67 ff` | `827e849dca12bfb7` |
+/// | `[T]`, `[T; N]`, `Vec<T>` | the length as `u64`, then each part: `[1_u8, 2, 3]` as a slice is `03 00 00 00 00 00 00 00 01 02 03` | `38cff3aa3b197d1f` |
+/// | tuples, references, boxes | the parts one after the other, with nothing between: `(7_u64, "north")` | `3c5c45dc36724f51` |
 ///
 /// So two items with the same bytes are one item, whatever their types: the
 /// [cookbook](crate::cookbook#keys-of-several-types) says which are, and what this hash costs beside the default one.
@@ -88,7 +90,7 @@ fn short_word(bytes: &[u8]) -> u64 {
 ///
 /// let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
 /// filter.insert("egg")?;
-/// assert_eq!(filter.hash_of("egg"), 0x45d0_f00d_1aa9_4c10);
+/// assert_eq!(filter.hash_of("egg"), 0xe2f4_24d8_f04b_0a07);
 /// # Ok::<(), coucal::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +135,7 @@ impl StableHashBuilder {
     ///
     /// // stable_hash(0, b"foobar") in the Python of docs/format.md.
     /// let hash = StableHashBuilder::default().hash_bytes(b"foobar");
-    /// assert_eq!(hash, 0x9fda_4e1d_bbe9_0a4b);
+    /// assert_eq!(hash, 0xbe0c_d1e7_de41_2360);
     ///
     /// let filter = CuckooFilter::with_capacity_and_hasher(1000, ());
     /// filter.insert(&Prehashed(hash))?;
@@ -273,67 +275,67 @@ mod tests {
     /// By the Python of docs/format.md, of the bytes in the documentation.
     #[test]
     fn test_vectors_of_items() {
-        assert_eq!(hash(7_u8), 0x674f_933b_af7e_a5c7);
+        assert_eq!(hash(7_u8), 0xf517_2a80_6e8a_5297);
         assert_eq!(hash(7_i8), hash(7_u8));
-        assert_eq!(hash(0x0102_u16), 0x40e2_87b9_23ed_1259);
+        assert_eq!(hash(0x0102_u16), 0x4228_60fd_4144_3e61);
         assert_eq!(hash(0x0102_i16), hash(0x0102_u16));
-        assert_eq!(hash(7_u32), 0x2645_f83b_f077_5b0e);
+        assert_eq!(hash(7_u32), 0x458b_90b9_1d28_469c);
         assert_eq!(hash(7_i32), hash(7_u32));
         assert_eq!(hash('\u{7}'), hash(7_u32));
-        assert_eq!(hash(7_u64), 0x7edc_698a_6956_f0c7);
+        assert_eq!(hash(7_u64), 0x57c6_bf1a_6560_4e10);
         assert_eq!(hash(7_i64), hash(7_u64));
         assert_eq!(hash(7_usize), hash(7_u64));
         assert_eq!(hash(7_isize), hash(7_u64));
-        assert_eq!(hash(-1_i64), 0x097a_1bdc_45dc_f773);
+        assert_eq!(hash(-1_i64), 0xed1d_6971_f919_3d4b);
         assert_eq!(hash(-1_isize), hash(-1_i64));
-        assert_eq!(hash(7_u128), 0x91cf_8c0d_1b0f_b5d6);
+        assert_eq!(hash(7_u128), 0x0bdd_b1c5_f3b0_5693);
         assert_eq!(hash(7_i128), hash(7_u128));
         assert_eq!(hash(true), hash(1_u8));
-        assert_eq!(hash(()), 0x5459_bca5_6bd3_da40);
-        assert_eq!(hash("egg"), 0x45d0_f00d_1aa9_4c10);
+        assert_eq!(hash(()), 0xfc61_6e37_363f_9ebf);
+        assert_eq!(hash("egg"), 0xe2f4_24d8_f04b_0a07);
         assert_eq!(hash(String::from("egg")), hash("egg"));
-        assert_eq!(hash(&[1_u8, 2, 3][..]), 0xd8e6_23a6_c602_b214);
+        assert_eq!(hash(&[1_u8, 2, 3][..]), 0xbe04_02cf_1390_2ba3);
         assert_eq!(hash(vec![1_u8, 2, 3]), hash(&[1_u8, 2, 3][..]));
-        assert_eq!(hash((7_u64, "north")), 0xd2f1_453a_b989_8c9c);
+        assert_eq!(hash((7_u64, "north")), 0xf4fa_56da_b9f0_3e7e);
     }
 
     /// As above: what the shorter list leaves open.
     #[test]
     fn test_vectors_of_each_kind() {
-        assert_eq!(hash(0x0102_0304_u32), 0x0892_8630_d397_a529);
-        assert_eq!(hash(0x0102_0304_0506_0708_u64), 0xd78e_1ee5_39eb_8217);
-        assert_eq!(hash(0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10_u128), 0xec49_e427_b2a8_b81b);
-        assert_eq!(hash(-2_i8), 0x88ac_a01a_3e32_f643);
-        assert_eq!(hash(-2_i16), 0xa09b_32fc_94d6_828e);
-        assert_eq!(hash(-2_i32), 0x53b4_0b97_8084_14a0);
-        assert_eq!(hash(-2_i64), 0xc918_a4e6_4ab1_884f);
-        assert_eq!(hash(-2_i128), 0x7274_239a_0561_b76c);
-        assert_eq!(hash(-2_isize), 0xc918_a4e6_4ab1_884f);
-        assert_eq!(hash(false), 0x24cc_6061_97c4_8392);
-        assert_eq!(hash('\u{1f95a}'), 0x733f_d639_9ab3_1b18);
-        assert_eq!(hash(""), 0x93df_b334_2f95_3844);
-        assert_eq!(hash("\u{1f95a}"), 0xedb7_d836_cfb9_ce28);
-        assert_eq!(hash("a".repeat(200)), 0xfc33_cb00_f47c_207c);
-        assert_eq!(hash([1_u8, 2, 3]), 0xd8e6_23a6_c602_b214);
-        assert_eq!(hash([0_u8; 0]), 0x01b3_c1c2_fe5f_85be);
-        assert_eq!(hash(["egg", "nest"]), 0x5637_2810_ec1b_a525);
-        assert_eq!(hash([(1_u8, true), (2, false)]), 0xaf27_67fb_7638_9c62);
-        assert_eq!(hash(("a", "bc")), 0x134d_2659_1f61_10e4);
-        assert_eq!(hash(("ab", "c")), 0x1f2b_76f8_55af_b8a7);
-        assert_eq!(hash((1_u8, (2_u16, 3_u32), -1_i8)), 0xc369_566c_7b17_6f2a);
-        assert_eq!(hash(Box::new(&7_u64)), 0x7edc_698a_6956_f0c7);
+        assert_eq!(hash(0x0102_0304_u32), 0x3866_7e1a_9f1d_94a6);
+        assert_eq!(hash(0x0102_0304_0506_0708_u64), 0xe228_5cd9_9275_0ffb);
+        assert_eq!(hash(0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10_u128), 0x856a_5da2_5a22_68cb);
+        assert_eq!(hash(-2_i8), 0xfb3c_978a_1d95_6c71);
+        assert_eq!(hash(-2_i16), 0x6630_1994_a350_70f0);
+        assert_eq!(hash(-2_i32), 0x8aae_f23b_5586_fe97);
+        assert_eq!(hash(-2_i64), 0x1eed_7eae_8465_9e54);
+        assert_eq!(hash(-2_i128), 0x53a7_f143_c84f_7f1b);
+        assert_eq!(hash(-2_isize), 0x1eed_7eae_8465_9e54);
+        assert_eq!(hash(false), 0x41fe_83e7_a7b1_09bc);
+        assert_eq!(hash('\u{1f95a}'), 0xfb31_10ad_01dc_87ae);
+        assert_eq!(hash(""), 0x93ae_3e6c_6f8d_5b84);
+        assert_eq!(hash("\u{1f95a}"), 0xae00_bf5b_bfe1_0e22);
+        assert_eq!(hash("a".repeat(200)), 0xf344_c81c_5966_a7b6);
+        assert_eq!(hash([1_u8, 2, 3]), 0xbe04_02cf_1390_2ba3);
+        assert_eq!(hash([0_u8; 0]), 0x7e0b_3be1_80cd_58f0);
+        assert_eq!(hash(["egg", "nest"]), 0xae5d_1434_d04a_20d2);
+        assert_eq!(hash([(1_u8, true), (2, false)]), 0xede5_171a_c6c3_4833);
+        assert_eq!(hash(("a", "bc")), 0xfcb0_9ff0_7c68_c217);
+        assert_eq!(hash(("ab", "c")), 0x6719_efb7_b7ef_5a9f);
+        assert_eq!(hash((1_u8, (2_u16, 3_u32), -1_i8)), 0x41bb_54e2_b677_0382);
+        assert_eq!(hash(Box::new(&7_u64)), 0x57c6_bf1a_6560_4e10);
     }
 
     /// The standard library writes them as they lie in memory.
     #[cfg(target_endian = "little")]
     #[test]
     fn test_vectors_of_slices_of_integers() {
-        assert_eq!(hash([0x0102_u16, 3]), 0x453e_1614_6c7a_5188);
-        assert_eq!(hash(&[1_u32, 2][..]), 0x3aec_97df_4db1_81b7);
-        assert_eq!(hash(vec![1_u64, 2]), 0x8f79_130d_47c1_0832);
-        assert_eq!(hash([-1_i64]), 0xd46f_9883_9b5f_a149);
+        assert_eq!(hash([0x0102_u16, 3]), 0xc35d_485c_8d93_3b73);
+        assert_eq!(hash(&[1_u32, 2][..]), 0xa9cf_81b6_e6b4_b4c4);
+        assert_eq!(hash(vec![1_u64, 2]), 0xacb7_21af_5ed5_0073);
+        assert_eq!(hash([-1_i64]), 0x5a25_28eb_46f9_8214);
         if cfg!(target_pointer_width = "64") {
-            assert_eq!(hash([7_usize]), 0x8482_8697_83a1_ef59);
+            assert_eq!(hash([7_usize]), 0xb05a_9ba9_61f1_bda1);
         }
     }
 
@@ -342,12 +344,12 @@ mod tests {
     fn test_vectors_of_bytes() {
         let bytes: Vec<u8> = (0..=255).cycle().take(1024).collect();
         let vectors = [
-            (0, 0x6664_e906_b149_cec8, 0x5459_bca5_6bd3_da40),
-            (1, 0x1b80_9030_5219_9af5, 0x24cc_6061_97c4_8392),
-            (15, 0x03d3_b6d1_e723_f23a, 0x71ca_e449_76b2_63ca),
-            (16, 0x4575_e57d_4aca_44ab, 0x6a3c_277e_d08b_6524),
-            (100, 0x7fc1_f151_6aa1_3081, 0x1c39_79d7_7aed_b618),
-            (1024, 0x50f6_44a7_971c_fe74, 0x2bbd_6646_5461_6f8a),
+            (0, 0x5c65_048c_dd12_c284, 0xfc61_6e37_363f_9ebf),
+            (1, 0xa37e_7b2e_49cb_7f77, 0x41fe_83e7_a7b1_09bc),
+            (15, 0xb173_d88a_f8a5_bbc8, 0xe2fe_8d23_29c9_6c1a),
+            (16, 0x1365_afb6_e0ea_ff84, 0x1b51_5d78_3f07_9d37),
+            (100, 0xf715_38d9_39e6_7325, 0x85e0_ab25_7e8f_01a2),
+            (1024, 0x64c9_cb7f_b84a_dcf6, 0x803c_5a6d_f4b0_d082),
         ];
         for (len, of_seed_0, of_seed_7) in vectors {
             assert_eq!(StableHashBuilder::default().hash_bytes(&bytes[..len]), of_seed_0, "{len}");
@@ -431,14 +433,31 @@ mod tests {
         assert_eq!(hashes.len(), 8192);
     }
 
-    /// Seeds of one bit, and small ones.
+    /// Seeds of one bit, small ones, and numbers that are often taken for seeds, and their neighbours.
     #[test]
     fn seeds_have_hashes_of_their_own() {
-        let seeds: HashSet<u64> = (0..64).map(|bit| 1 << bit).chain(0..200).collect();
-        let hash = |seed| (0..100_u64).map(move |key| StableHashBuilder::new(seed).hash_one(key));
-        assert_eq!(
-            seeds.iter().copied().flat_map(hash).collect::<HashSet<_>>().len(),
-            100 * seeds.len()
-        );
+        // The first bits of pi and the next ones, of the golden ratio, of e, and of the root of 2.
+        let known = [
+            0x243f_6a88_85a3_08d3,
+            0x1319_8a2e_0370_7344,
+            0x9e37_79b9_7f4a_7c15,
+            0xb7e1_5162_8aed_2a6a,
+            0x6a09_e667_f3bc_c908,
+            u64::MAX,
+        ];
+        let beside = |seed: u64| (0..16).flat_map(move |n| [seed ^ n, seed ^ n << 60]);
+        let bits = (0..64).map(|bit| 1 << bit);
+        let seeds: HashSet<u64> =
+            bits.chain(0..200).chain(known.into_iter().flat_map(beside)).collect();
+        let hashes = |seed: u64| {
+            let hash_of = StableHashBuilder::new(seed);
+            (0..100_u64).flat_map(move |key| {
+                let of_parts = hash_of.hash_one((key as u16, 7_u32, key as u8));
+                let of_text = hash_of.hash_one(key.to_string());
+                [hash_of.hash_one(key), of_parts, of_text, hash_of.hash_one((key / 10, key % 10))]
+            })
+        };
+        let distinct = seeds.iter().copied().flat_map(hashes).collect::<HashSet<_>>().len();
+        assert_eq!(distinct, 400 * seeds.len());
     }
 }

@@ -146,8 +146,8 @@ fn the_examples_of_the_page() {
     let filter = default_layout().growing(9, 1000);
     filter.insert("nest").unwrap();
     filter.reserve(200).unwrap();
-    filter.insert("egg").unwrap();
-    filter.insert("egg").unwrap();
+    filter.insert("shell").unwrap();
+    filter.insert("shell").unwrap();
     assert!(!filter.contains("owl"));
     common::is_on_the_page("<!-- growing example -->", &filter.bytes());
 
