@@ -46,7 +46,9 @@ use crate::table::generations::Stamping;
 ///   the insert on, until the (n + N)-th is called; by every lookup, whatever other threads do. So it outlives N - 1
 ///   calls.
 /// * **Forgotten**: when N calls of `advance` that were made after the insert had returned have returned, the item is
-///   found no more than an item that was never inserted; unless it was inserted again.
+///   found no more often than one that was never inserted; unless it was inserted again. In a filter that grows, an item
+///   of a time when the filter was much smaller is found several times as often: another item was taken for it, and its
+///   entry is remembered as long as that item.
 /// * **Few others**: an item that was not seen is found at the [rate](Self::false_positive_rate) of a maplet, which the
 ///   items of the window determine, and no others. Such an item counts as seen for [`insert`](Self::insert), too. In a
 ///   filter that grows, the rate is [higher](crate::ExpiringBuilder::growable): one in 900, with 16 generations, ten

@@ -1,5 +1,7 @@
 //! For the unit tests of what is below `table`: tables that live until the process ends.
 
+mod weak_memory;
+
 use super::*;
 use crate::layout::{LayoutId, Properties, sizing};
 

@@ -1,0 +1,165 @@
+//! Races of two or three threads on the smallest tables, each aimed at one rule of the protocol. `.ci/run --all` runs them in
+//! miri, with many seeds: there, atomics give what their orderings allow, whatever the processor does.
+
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use super::*;
+use crate::layout::Packed;
+
+type Fp32x2 = Packed<32, 2>;
+
+/// In miri each seed is another round.
+const ROUNDS: u64 = if cfg!(miri) { 1 } else { 200 };
+
+/// Calls `race` with new tables of these sizes, each with a hash at which others begin.
+fn rounds<B: Buckets>(first: u64, most: u64, race: impl Fn(Table<'_, Fp32x2, B>, u64)) {
+    for round in 0..ROUNDS {
+        let state = State::try_new(Sizing::of_table(LayoutId::Fp32x2, first, most)).unwrap();
+        race(Table::new(&state), round << 32);
+    }
+}
+
+/// The bits that the buckets of a table of 64 have of the positions of an item; or its buckets, in a table of fixed size.
+fn buckets<B: Buckets>(table: Table<'_, Fp32x2, B>, hash: u64) -> [u64; 2] {
+    table
+        .key(hash)
+        .places()
+        .map(|place| if B::GROWS { place.position % 64 } else { place.position })
+}
+
+/// The first hash from this one on of an item with these buckets.
+fn item<B: Buckets>(table: Table<'_, Fp32x2, B>, from: u64, wanted: [u64; 2]) -> u64 {
+    (from..).find(|&hash| buckets(table, hash) == wanted).unwrap()
+}
+
+fn insert<B: Buckets>(table: Table<'_, Fp32x2, B>, hash: u64) {
+    table.insert(table.key(hash)).unwrap();
+}
+
+/// Two threads find an item all the time, while another one calls `move_it`.
+fn is_found_beside<B: Buckets>(
+    table: Table<'_, Fp32x2, B>,
+    hash: u64,
+    move_it: impl FnOnce() + Send,
+) {
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                // Relaxed, here and below: nobody learns from it where the item is.
+                let goes_on = |_: &u32| !is_done.load(Ordering::Relaxed);
+                (0..100_000)
+                    .take_while(goes_on)
+                    .for_each(|_| assert!(table.contains(table.key(hash))));
+                assert!(table.contains(table.key(hash)));
+            });
+        }
+        scope.spawn(|| {
+            move_it();
+            is_done.store(true, Ordering::Relaxed);
+        });
+    });
+}
+
+/// To the bucket that lookups read first.
+#[test]
+fn an_item_that_is_kicked() {
+    rounds::<Fixed>(6, 6, |table, from| {
+        let [moved, other, beside] =
+            [[4, 1], [1, 2], [4, 3]].map(|wanted| item(table, from, wanted));
+        // Into the second bucket, since the first is fuller.
+        insert(table, beside);
+        insert(table, moved);
+        assert!(table.remove(table.key(beside)));
+        (0..3).for_each(|_| insert(table, other));
+        is_found_beside(table, moved, || insert(table, other));
+        assert_eq!(table.versions().bumps(), 1);
+    });
+}
+
+#[test]
+fn an_item_that_goes_to_a_new_bucket() {
+    rounds::<Growing>(32, 64, |table, from| {
+        // There is room for more now.
+        table.grow_to(33).unwrap();
+        let of_bucket_1 = |&hash: &u64| buckets(table, hash)[0] == 33;
+        let moved = (from..).find(of_bucket_1).unwrap();
+        insert(table, moved);
+        let before = table.versions().bumps();
+        is_found_beside(table, moved, || table.grow_to(34).unwrap());
+        assert_eq!(table.versions().bumps(), before + 1);
+    });
+}
+
+#[test]
+fn an_item_that_leaves_the_stash() {
+    rounds::<Fixed>(6, 6, |table, from| {
+        let other = item(table, from, [1, 2]);
+        let groups = table.versions().len();
+        let group = |hash: u64| table.geometry().version_group(table.key(hash)) % groups;
+        let is_beside = |hash: &u64| *hash > other && group(*hash) == group(other);
+        let moved =
+            (from..).filter(is_beside).find(|&hash| buckets(table, hash) == [1, 2]).unwrap();
+        (0..4).for_each(|_| insert(table, other));
+        insert(table, moved);
+        assert_eq!(table.stashed_entries(), 1);
+        is_found_beside(table, moved, || assert!(table.remove(table.key(other))));
+        assert_eq!(table.stashed_entries(), 0);
+    });
+}
+
+/// Of two threads that each insert an item and then look for that of the other, one at least finds it.
+#[test]
+fn two_inserts_and_two_lookups() {
+    rounds::<Fixed>(6, 6, |table, from| {
+        let items = [[1, 2], [4, 3]].map(|wanted| item(table, from, wanted));
+        for _ in 0..4 {
+            let found = thread::scope(|scope| {
+                let both = [items, [items[1], items[0]]].map(|[own, other]| {
+                    scope.spawn(move || {
+                        insert(table, own);
+                        table.contains(table.key(other))
+                    })
+                });
+                both.map(|thread| thread.join().unwrap())
+            });
+            assert!(found[0] || found[1]);
+            assert!(items.iter().all(|&hash| table.remove(table.key(hash))));
+        }
+    });
+}
+
+#[test]
+fn two_inserts_into_one_bucket() {
+    rounds::<Fixed>(6, 6, |table, from| {
+        let one = item(table, from, [1, 2]);
+        let items = [one, item(table, one + 1, [1, 2])];
+        for _ in 0..10 {
+            thread::scope(|scope| {
+                items.map(|hash| scope.spawn(move || insert(table, hash))).map(drop)
+            });
+            assert_eq!(table.len(), 2);
+            assert!(items.iter().all(|&hash| table.remove(table.key(hash))));
+        }
+    });
+}
+
+/// Whoever finds an item sees what was written before its insert.
+#[test]
+fn an_insert_publishes() {
+    rounds::<Fixed>(6, 6, |table, from| {
+        let (hash, written) = (item(table, from, [1, 2]), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // Relaxed, both: the insert publishes it.
+                written.store(true, Ordering::Relaxed);
+                insert(table, hash);
+            });
+            scope.spawn(|| {
+                while !table.contains(table.key(hash)) {}
+                assert!(written.load(Ordering::Relaxed));
+            });
+        });
+    });
+}
