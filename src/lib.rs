@@ -120,29 +120,25 @@
 //! | a set from which items are removed, or a multiset | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded; [`count`](CuckooFilter::count) | one more slot, until no slot is free in its two buckets; then all further copies together one entry of the [stash](#what-finds-no-room) |
 //! | a set from which nothing is removed (duplicate detection) | [`insert_unique`](CuckooFilter::insert_unique); for many items [`insert_unique_many`](CuckooFilter::insert_unique_many), which says which of them are new, or [`insert_unique_all`](CuckooFilter::insert_unique_all), which says how many | nothing: `Ok(false)` |
 //!
-//! **Do not combine `insert_unique` with `remove`.** An item for which `insert_unique` returned
-//! `Ok(false)` may rely on the copy of *another* item of its class. When that item is removed, this
-//! one is missed. If one million items are inserted by `insert_unique` into a filter of that capacity,
-//! and the even ones are removed, about 30 of the 500,000 odd ones are then missed; if only items are
-//! removed for which `insert_unique` returned `Ok(true)`, about 15. The
+//! **Do not combine `insert_unique` with `remove`.** An item for which `insert_unique` returned `Ok(false)` may rely on
+//! the copy of *another* item of its class. When that item is removed, this one is missed. If one million items are
+//! inserted by `insert_unique` into a filter of that capacity, and the even ones are removed, about 30 of the 500,000
+//! odd ones are then missed; if only items are removed for which `insert_unique` returned `Ok(true)`, about 15. The
 //! [cookbook](cookbook#why-insert_unique-and-remove-do-not-go-together) shows the ways out.
 //!
 //! # Guarantees
 //!
-//! * **Lookups are wait-free.** [`contains`](CuckooFilter::contains) takes a bounded number of steps,
-//!   whatever other threads do, even if a writer is stopped forever in the middle of a move. It takes
-//!   no lock, no read-modify-write and no store. One exception: it counts an answer that is
-//!   [inconclusive](Stats::inconclusive_lookups).
-//! * **No false negatives.** An item whose insert returned, and which nobody removed, is found by
-//!   every lookup, also while other inserts move it. (Two kinds of use give this up: see
-//!   [Limits](#limits).)
+//! * **Lookups are wait-free.** [`contains`](CuckooFilter::contains) takes a bounded number of steps, whatever other
+//!   threads do, even if a writer is stopped forever in the middle of a move. It takes no lock, no read-modify-write
+//!   and no store. One exception: it counts an answer that is [inconclusive](Stats::inconclusive_lookups).
+//! * **No false negatives.** An item whose insert returned, and which nobody removed, is found by every lookup, also
+//!   while other inserts move it. (Two kinds of use give this up: see [Limits](#limits).)
 //! * **Nothing is lost.** An operation that fails changes nothing.
-//! * **Linearizable.** `insert`, `insert_unique`, `remove`, `count` and `contains` each take effect
-//!   at one instant between call and return, across all items. An operation that returned before
-//!   another began comes before it. So if two threads each insert an item and then look up the
-//!   other's, at least one finds it. `contains` may answer true for an absent item. The items of one
-//!   [class](#which-insert) share their copies, so `insert_unique`, `remove` and `count` are about
-//!   the class. In a growing filter, a copy that was inserted early may be shared by an item that is
+//! * **Linearizable.** `insert`, `insert_unique`, `remove`, `count` and `contains` each take effect at one instant
+//!   between call and return, across all items. An operation that returned before another began comes before it. So if
+//!   two threads each insert an item and then look up the other's, at least one finds it. `contains` may answer true
+//!   for an absent item. The items of one [class](#which-insert) share their copies, so `insert_unique`, `remove` and
+//!   `count` are about the class. In a growing filter, a copy that was inserted early may be shared by an item that is
 //!   absent: lookups of that item may be true, and then false, while other threads write.
 //! * **Predicted false positives**: about 2b·load/2<sup>f</sup> of the absent items are reported as
 //!   present, for b slots per bucket and fingerprints of f bits: 0.0119 % in the default layout when it
@@ -173,9 +169,8 @@
 //!
 //! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows with its items, a few buckets at a time:
 //! nothing is rebuilt. It takes 21.3 bits for an item in the default layout, and from a million items on up to a
-//! twentieth more. Its rate of false
-//! positives, 0.019 % at first, rises by as much with each doubling. [`growth`] has the figures of each layout, and
-//! says where growth ends, what it costs, and what doubled entries are.
+//! twentieth more. Its rate of false positives, 0.019 % at first, rises by as much with each doubling. [`growth`] has
+//! the figures of each layout, and says where growth ends, what it costs, and what doubled entries are.
 //!
 //! # Snapshots
 //!
@@ -195,11 +190,10 @@
 //!   remove the copy of another item of its class, which is then missed. The same happens when
 //!   [`insert_unique` and `remove`](#which-insert) are combined. Only these two uses, and
 //!   those that a [merge that may fail](CuckooFilter::merge) forbids, cause false negatives.
-//! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that is
-//!   computed from it, is exact only while no thread writes. A batch is one operation for each item.
-//!   Lookups that run during a [`clear`](CuckooFilter::clear) may find some items and miss others.
-//!   [`Full`](Error::Full) is about the whole call: it may count items that other threads remove
-//!   during the call.
+//! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that is computed from
+//!   it, is exact only while no thread writes. A batch is one operation for each item. Lookups that run during a
+//!   [`clear`](CuckooFilter::clear) may find some items and miss others. [`Full`](Error::Full) is about the whole call:
+//!   it may count items that other threads remove during the call.
 //! * **Items are equal if their hashes are equal, so use one type for the keys of a filter.** `"egg"` and
 //!   `String::from("egg")` are one key; `"egg"` and `b"egg"` are two. Whether `7_u32` and `7_u64` are one
 //!   key depends on the hasher: with a [`StableHashBuilder`] they are two; with the default hasher they are one today,

@@ -470,11 +470,13 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     if bytes[..bytes.len().min(8)] != b"\x89coucal\n"[..bytes.len().min(8)] {
         return Err(Fault::NotASnapshot);
     }
-    let header = bytes.get(..HEADER).ok_or(Fault::Truncated)?;
-    let version = number(header, at::VERSION) as u32;
-    if version != 1 {
-        return Err(Fault::UnknownVersion(version));
+    // Of another version, the header may be shorter.
+    if let Some(version) = bytes.get(at::VERSION..).and_then(<[u8]>::first_chunk)
+        && *version != [1, 0, 0, 0]
+    {
+        return Err(Fault::UnknownVersion(u32::from_le_bytes(*version)));
     }
+    let header = bytes.get(..HEADER).ok_or(Fault::Truncated)?;
     if number(header, at::CHECKSUM) != xxh3_64(&header[..at::CHECKSUM]) {
         return Err(Fault::Damaged);
     }
