@@ -436,7 +436,7 @@ mod tests {
     /// Seeds of one bit, small ones, and numbers that are often taken for seeds, and their neighbours.
     #[test]
     fn seeds_have_hashes_of_their_own() {
-        // The first bits of pi and the next ones, of the golden ratio, of e, and of the root of 2.
+        // The bits behind the points of pi, and the next ones, of the golden ratio, of e, and of the root of 2; and all bits.
         let known = [
             0x243f_6a88_85a3_08d3,
             0x1319_8a2e_0370_7344,

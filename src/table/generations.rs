@@ -18,7 +18,7 @@
 //!
 //! **Advance.** The entries of the oldest generation go first: they have the stamp that comes next. Then the next
 //! generation is published. Nobody stores this stamp in between, and so no move drops an entry after that: step 6 is
-//! not needed. (It is, where an entry goes back from the stash, which follows a removal: there is none here.)
+//! not needed. (It would be, if entries went back from the stash: they do so after removals, of which there are none here.)
 //!
 //! Lookups know nothing of generations: what is in the table is found.
 
