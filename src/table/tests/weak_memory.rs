@@ -165,3 +165,59 @@ fn an_insert_publishes() {
         });
     });
 }
+
+/// One clears a table and then looks in another one, the other inserts there and then looks in the first.
+#[test]
+fn a_clear_and_an_insert() {
+    rounds::<Fixed>(6, 6, |table, from| {
+        let state = State::try_new(Sizing::of_table(LayoutId::Fp32x2, 6, 6)).unwrap();
+        let other = Table::new(&state);
+        let hash = item(table, from, [1, 2]);
+        let finds = |table: Table<'_, Fp32x2>| table.contains(table.key(hash));
+        // A clear takes much longer than an insert, which so begins at a different step of it each time.
+        for delay in 0..8 {
+            insert(table, hash);
+            let [cleared, inserted] = thread::scope(|scope| {
+                let clearing = scope.spawn(|| {
+                    table.clear();
+                    finds(other)
+                });
+                (0..4 * delay).for_each(|_| assert!(!finds(other)));
+                insert(other, hash);
+                [!finds(table), clearing.join().unwrap()]
+            });
+            assert!(cleared || inserted);
+            other.clear();
+        }
+    });
+}
+
+/// Each is in the new words, and counted by the new stripes.
+#[test]
+fn inserts_while_words_are_replaced() {
+    rounds::<Growing>(32, 64, |table, from| {
+        let items = from..from + 10;
+        thread::scope(|scope| {
+            let _inserting = scope.spawn(|| items.clone().for_each(|hash| insert(table, hash)));
+            table.grow_to(33).unwrap();
+        });
+        assert_eq!((table.len(), table.stripes().occupied()), (10, 10));
+        assert!(items.clone().all(|hash| table.remove(table.key(hash))));
+    });
+}
+
+/// The words of a snapshot are those of the instant at which it counts.
+#[test]
+fn a_snapshot_beside_inserts() {
+    rounds::<Fixed>(6, 6, |table, from| {
+        for _ in 0..6 {
+            thread::scope(|scope| {
+                scope.spawn(|| (from..from + 8).for_each(|hash| insert(table, hash)));
+                let image = table.image().unwrap();
+                let in_use = image.words().map(|word| Fp32x2::from_bits(word).in_use());
+                assert_eq!(in_use.sum::<usize>(), image.occupied);
+            });
+            table.clear();
+        }
+    });
+}
