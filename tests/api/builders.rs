@@ -1,13 +1,13 @@
 //! Builders: no option is ignored, in no order of calls; and what they say beforehand is what is built.
 
 use coucal::{
-    AnyLayout, Builder, CuckooFilter, CuckooMaplet, Error, Figures, Fp8x8, Fp16x4, Fp32x2,
-    Growable, MapletBuilder, StableHashBuilder,
+    Builder, CuckooFilter, CuckooMaplet, Error, Figures, Fp16x4, Fp32x2, Growable, GrowingLayout,
+    MapletBuilder, StableHashBuilder,
 };
 use coucal_reference::{Held, boxed, cases};
 use proptest::prelude::*;
 
-use crate::common::{Filter, HASHER, Kind, LAYOUTS, Maplet, Subject, widths};
+use crate::common::{HASHER, Kind, LAYOUTS, Layout, Subject, widths};
 
 /// A call of a builder.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,6 @@ enum Call {
 /// By type, by name, or any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Named {
-    Fp8x8,
     Fp16x4,
     Fp32x2,
     ByName(&'static str),
@@ -46,6 +45,17 @@ struct Asked {
 }
 
 impl Asked {
+    /// Whether there is such a call now.
+    fn has(&self, call: Call, is_maplet: bool) -> bool {
+        match call {
+            Call::ValueBits(_) => is_maplet,
+            Call::Growable => !self.grows,
+            Call::TargetLoad(_) => self.grows,
+            Call::Layout(Named::ByName(name)) => !self.grows || Layout::named(name).grows(),
+            _ => true,
+        }
+    }
+
     fn call(&mut self, call: Call) {
         match call {
             Call::Capacity(items) => self.capacity = Some(items),
@@ -78,7 +88,6 @@ impl Asked {
     fn layout_name(self) -> Option<&'static str> {
         match self.layout {
             Some(Named::ByName(name)) => Some(name),
-            Some(Named::Fp8x8) => Some("Fp8x8"),
             Some(Named::Fp32x2) => Some("Fp32x2"),
             Some(Named::Any) => None,
             // The values choose that of a maplet that grows.
@@ -131,139 +140,94 @@ impl Asked {
             Error::BudgetTooSmall { bytes, needed } => self.memory == Some(bytes) && needed > bytes,
             Error::ValueBitsOutOfRange { value_bits, .. } => self.value_bits == Some(value_bits),
             Error::NoSuchLayout { grows: true } => {
-                let grows =
-                    |name| LAYOUTS.iter().any(|layout| layout.name == name && layout.grows());
-                self.grows && self.layout_name().is_some_and(|name| !grows(name))
+                self.grows && self.layout_name().is_some_and(|name| !Layout::named(name).grows())
             }
             _ => false,
         }
     }
 }
 
-/// A builder of some type.
-trait Build {
-    /// `Err`: it has no such call.
-    fn call(self: Box<Self>, call: Call) -> Result<Box<dyn Build>, Box<dyn Build>>;
-    fn figures(&self, items: usize) -> Result<Figures, Error>;
-    fn build(self: Box<Self>) -> Result<Box<dyn Subject>, Error>;
+/// What was built, and figures of it when it is new and when it is full.
+type Built = Result<(Box<dyn Subject>, [Figures; 2]), Error>;
+
+fn built<S: Subject>(
+    build: impl FnOnce() -> Result<S, Error>,
+    figures: &dyn Fn(usize) -> Result<Figures, Error>,
+) -> Built {
+    let (built, new) = (boxed(build), figures(0));
+    assert_eq!(built.as_ref().err(), new.as_ref().err());
+    let new = new?;
+    Ok((built?, [new, figures(new.max_capacity)?]))
 }
 
-/// What the builders of all types have.
-macro_rules! build {
-    ($($builder:ident)*) => {
-        $(impl<L: Held> Build for $builder<L, StableHashBuilder>
+/// Two functions that make these calls one after the other and build, from a builder of fixed size and from one that
+/// grows. Each call may have a builder of another type as its result, so the functions call themselves and each other.
+macro_rules! functions {
+    ($fixed:ident $growing:ident $builder:ident $value_bits:path) => {
+        fn $fixed<L>(builder: $builder<L, StableHashBuilder>, calls: &[Call]) -> Built
         where
-            Self: More,
+            L: GrowingLayout + coucal::Layout + Held,
         {
-            fn call(self: Box<Self>, call: Call) -> Result<Box<dyn Build>, Box<dyn Build>> {
-                match call {
-                    Call::Capacity(items) => Ok(Box::new(self.capacity(items))),
-                    Call::Rate(rate) => Ok(Box::new(self.false_positive_rate(rate))),
-                    Call::Memory(bytes) => Ok(Box::new(self.memory_bytes(bytes))),
-                    call => self.more(call),
+            let Some((&call, rest)) = calls.split_first() else {
+                return built(|| builder.clone().build(), &|items| builder.figures(items));
+            };
+            match call {
+                Call::Capacity(items) => $fixed(builder.capacity(items), rest),
+                Call::Rate(rate) => $fixed(builder.false_positive_rate(rate), rest),
+                Call::Memory(bytes) => $fixed(builder.memory_bytes(bytes), rest),
+                Call::ValueBits(bits) => $fixed($value_bits(builder, bits), rest),
+                Call::MaxCapacity(items) => $growing(builder.max_capacity(items), rest),
+                Call::Growable => $growing(builder.growable(), rest),
+                Call::TargetLoad(_) => unreachable!("only where it grows"),
+                Call::Layout(Named::Fp16x4) => $fixed(builder.layout::<Fp16x4>(), rest),
+                Call::Layout(Named::Fp32x2) => $fixed(builder.layout::<Fp32x2>(), rest),
+                Call::Layout(Named::Any) => $fixed(builder.any_layout(), rest),
+                Call::Layout(Named::ByName(name)) => {
+                    $fixed(builder.layout_named(name).expect("its name"), rest)
                 }
             }
-            fn figures(&self, items: usize) -> Result<Figures, Error> {
-                self.figures(items)
-            }
-            fn build(self: Box<Self>) -> Result<Box<dyn Subject>, Error> {
-                boxed(|| (*self).build())
-            }
-        })*
-    };
-}
+        }
 
-build!(Builder MapletBuilder);
-
-/// The calls that not all builders have.
-trait More: Sized {
-    fn more(self, call: Call) -> Result<Box<dyn Build>, Box<dyn Build>>;
-}
-
-macro_rules! more {
-    ($builder:ident $values:ident) => {
-        more!(@fixed $builder $values may_grow Fp16x4 Fp32x2 AnyLayout);
-        more!(@fixed $builder $values stays Fp8x8);
-        more!(@growing $builder $values Fp16x4 Fp32x2 AnyLayout);
-    };
-    (@fixed $builder:ident $values:ident $growth:ident $($layout:ident)*) => {
-        $(impl More for $builder<$layout, StableHashBuilder> {
-            fn more(self, call: Call) -> Result<Box<dyn Build>, Box<dyn Build>> {
-                match call {
-                    Call::ValueBits(bits) => $values!(self, bits),
-                    Call::Layout(Named::Fp8x8) => Ok(Box::new(self.layout::<Fp8x8>())),
-                    Call::Layout(Named::Fp16x4) => Ok(Box::new(self.layout::<Fp16x4>())),
-                    Call::Layout(Named::Fp32x2) => Ok(Box::new(self.layout::<Fp32x2>())),
-                    Call::Layout(Named::Any) => Ok(Box::new(self.any_layout())),
-                    Call::Layout(Named::ByName(name)) => {
-                        Ok(Box::new(self.layout_named(name).expect("its name")))
-                    }
-                    call => $growth!(self, call),
+        fn $growing<L>(builder: $builder<Growable<L>, StableHashBuilder>, calls: &[Call]) -> Built
+        where
+            L: GrowingLayout + 'static,
+        {
+            let Some((&call, rest)) = calls.split_first() else {
+                return built(|| builder.clone().build(), &|items| builder.figures(items));
+            };
+            match call {
+                Call::Capacity(items) => $growing(builder.capacity(items), rest),
+                Call::Rate(rate) => $growing(builder.false_positive_rate(rate), rest),
+                Call::Memory(bytes) => $growing(builder.memory_bytes(bytes), rest),
+                Call::ValueBits(bits) => $growing($value_bits(builder, bits), rest),
+                Call::MaxCapacity(items) => $growing(builder.max_capacity(items), rest),
+                Call::Growable => unreachable!("it grows already"),
+                Call::TargetLoad(load) => {
+                    $growing(builder.target_load(f64::from(load) / 1000.0), rest)
+                }
+                Call::Layout(Named::Fp16x4) => $growing(builder.layout::<Fp16x4>(), rest),
+                Call::Layout(Named::Fp32x2) => $growing(builder.layout::<Fp32x2>(), rest),
+                Call::Layout(Named::Any) => $growing(builder.any_layout(), rest),
+                Call::Layout(Named::ByName(name)) => {
+                    $growing(builder.layout_named(name).expect("its name"), rest)
                 }
             }
-        })*
-    };
-    (@growing $builder:ident $values:ident $($layout:ident)*) => {
-        $(impl More for $builder<Growable<$layout>, StableHashBuilder> {
-            fn more(self, call: Call) -> Result<Box<dyn Build>, Box<dyn Build>> {
-                match call {
-                    Call::ValueBits(bits) => $values!(self, bits),
-                    Call::Layout(Named::Fp16x4) => Ok(Box::new(self.layout::<Fp16x4>())),
-                    Call::Layout(Named::Fp32x2) => Ok(Box::new(self.layout::<Fp32x2>())),
-                    Call::Layout(Named::Any) => Ok(Box::new(self.any_layout())),
-                    Call::Layout(Named::ByName(name)) => match self.clone().layout_named(name) {
-                        Ok(named) => Ok(Box::new(named)),
-                        Err(_) => Err(Box::new(self)),
-                    },
-                    Call::MaxCapacity(items) => Ok(Box::new(self.max_capacity(items))),
-                    Call::TargetLoad(load) => {
-                        Ok(Box::new(self.target_load(f64::from(load) / 1000.0)))
-                    }
-                    _ => Err(Box::new(self)),
-                }
-            }
-        })*
-    };
-}
-
-macro_rules! may_grow {
-    ($builder:ident, $call:ident) => {
-        match $call {
-            Call::MaxCapacity(items) => Ok(Box::new($builder.max_capacity(items))),
-            Call::Growable => Ok(Box::new($builder.growable())),
-            _ => Err(Box::new($builder)),
         }
     };
 }
 
-macro_rules! stays {
-    ($builder:ident, $call:ident) => {{
-        let _ = $call;
-        Err(Box::new($builder))
-    }};
+functions!(filter growing_filter Builder no_values);
+functions!(maplet growing_maplet MapletBuilder MapletBuilder::value_bits);
+
+fn no_values<B>(_: B, _: u32) -> B {
+    unreachable!("a filter has no values")
 }
 
-macro_rules! no_values {
-    ($builder:ident, $bits:ident) => {{
-        let _ = $bits;
-        Err(Box::new($builder))
-    }};
-}
-
-macro_rules! values {
-    ($builder:ident, $bits:ident) => {
-        Ok(Box::new($builder.value_bits($bits)))
-    };
-}
-
-more!(Builder no_values);
-more!(MapletBuilder values);
-
-fn builder(is_maplet: bool) -> Box<dyn Build> {
+fn build(is_maplet: bool, calls: &[Call]) -> Built {
     if is_maplet {
-        Box::new(CuckooMaplet::builder().hasher(HASHER))
+        maplet(CuckooMaplet::builder().hasher(HASHER), calls)
     } else {
-        Box::new(CuckooFilter::builder().hasher(HASHER))
+        filter(CuckooFilter::builder().hasher(HASHER), calls)
     }
 }
 
@@ -271,7 +235,6 @@ fn call() -> impl Strategy<Value = Call> {
     let items = || prop_oneof![Just(0), 1..2000_usize];
     let names = proptest::sample::select(LAYOUTS.map(|layout| layout.name).to_vec());
     let named = prop_oneof![
-        Just(Named::Fp8x8),
         Just(Named::Fp16x4),
         Just(Named::Fp32x2),
         Just(Named::Any),
@@ -280,7 +243,7 @@ fn call() -> impl Strategy<Value = Call> {
     prop_oneof![
         items().prop_map(Call::Capacity),
         items().prop_map(Call::MaxCapacity),
-        (5..80_u32).prop_map(|tenths| Call::Rate(10_f64.powf(-f64::from(tenths) / 10.0))),
+        (-2..80_i32).prop_map(|tenths| Call::Rate(10_f64.powf(-f64::from(tenths) / 10.0))),
         (300..200_000_usize).prop_map(Call::Memory),
         (1..12_u32).prop_map(Call::ValueBits),
         Just(Call::Growable),
@@ -301,51 +264,45 @@ proptest! {
         calls in proptest::collection::vec(call(), 0..9),
     ) {
         let mut asked = Asked::default();
-        let mut built = builder(is_maplet);
         let first = is_maplet.then_some(Call::ValueBits(bits));
-        for call in first.into_iter().chain(calls) {
-            built = match built.call(call) {
-                Ok(built) => {
-                    asked.call(call);
-                    built
-                }
-                Err(built) => built,
-            };
-        }
-        let again = asked.calls().into_iter().fold(builder(is_maplet), |builder, call| {
-            builder.call(call).unwrap_or_else(|_| panic!("no call {call:?}"))
+        let mut calls: Vec<Call> = first.into_iter().chain(calls).collect();
+        calls.retain(|&call| {
+            let has = asked.has(call, is_maplet);
+            if has {
+                asked.call(call);
+            }
+            has
         });
-        let figures = built.figures(0);
-        prop_assert_eq!(figures.clone().map(|figures| figures.max_capacity), again.figures(0).map(|figures| figures.max_capacity));
-        match built.build() {
-            Ok(subject) => {
-                prop_assert!(asked.is_sized());
-                let most = figures.unwrap().max_capacity;
-                asked.check(&*subject, again.figures(most).unwrap());
-                let same = again.build().unwrap();
+        match (build(is_maplet, &calls), build(is_maplet, &asked.calls())) {
+            (Ok((subject, figures)), Ok((same, again))) => {
+                prop_assert!(asked.is_sized() && figures == again);
+                asked.check(&*subject, figures[1]);
                 prop_assert!(same.bytes() == subject.bytes(), "{:?}", asked);
             }
-            Err(error) => {
+            (Err(error), Err(again)) => {
                 prop_assert!(asked.is_asked_for(&error), "{:?}: {:?}", asked, error);
-                prop_assert_eq!(figures.err(), Some(error.clone()));
-                prop_assert_eq!(again.build().err(), Some(error));
+                prop_assert_eq!(error, again);
             }
+            (built, again) => panic!("{asked:?}: {built:?}, and then {again:?}"),
         }
     }
 }
 
-/// The builder of a kind for this number of items, from 0 on if it grows; and the size of what it builds.
-fn of_kind(kind: Kind, most: usize) -> (Box<dyn Build>, usize) {
-    let (filters, maplets) = (kind.layout.filters(), kind.layout.maplets(kind.value_bits));
+/// The figures of a kind for a number of items, of a builder for this number, from 0 on if it grows, and of this memory.
+fn figures_of(
+    kind: Kind,
+    most: usize,
+    memory: Option<usize>,
+) -> Box<dyn Fn(usize) -> Result<Figures, Error>> {
+    let (mut filters, mut maplets) = (kind.layout.filters(), kind.layout.maplets(kind.value_bits));
+    if let Some(bytes) = memory {
+        (filters, maplets) = (filters.memory_bytes(bytes), maplets.memory_bytes(bytes));
+    }
     match (kind.value_bits, kind.grows) {
-        (0, false) => (Box::new(filters.capacity(most)), size_of::<Filter>()),
-        (0, true) => {
-            (Box::new(filters.max_capacity(most)), size_of::<Filter<Growable<AnyLayout>>>())
-        }
-        (_, false) => (Box::new(maplets.capacity(most)), size_of::<Maplet>()),
-        (_, true) => {
-            (Box::new(maplets.max_capacity(most)), size_of::<Maplet<Growable<AnyLayout>>>())
-        }
+        (0, false) => Box::new(move |items| filters.clone().capacity(most).figures(items)),
+        (0, true) => Box::new(move |items| filters.clone().max_capacity(most).figures(items)),
+        (_, false) => Box::new(move |items| maplets.clone().capacity(most).figures(items)),
+        (_, true) => Box::new(move |items| maplets.clone().max_capacity(most).figures(items)),
     }
 }
 
@@ -354,13 +311,10 @@ fn of_kind(kind: Kind, most: usize) -> (Box<dyn Build>, usize) {
 fn figures_are_those_of_what_is_built() {
     for kind in LAYOUTS.into_iter().flat_map(|layout| Kind::all(layout, widths)) {
         for most in [0, 1, 10, 1000, 30_000] {
-            let (builder, itself) = of_kind(kind, most);
-            let all: Vec<_> = (0..=most).map(|items| builder.figures(items).unwrap()).collect();
-            let figures = |items: usize| all[items];
-            let [new, full] = [0, most].map(figures);
+            let (figures, built) = (figures_of(kind, most, None), kind.build(0, most));
+            let [new, full] = [0, most].map(|items| figures(items).unwrap());
             let above = Error::AboveMaxCapacity { wanted: most + 1, max_capacity: most };
-            assert_eq!(builder.figures(most + 1), Err(above));
-            let built = builder.build().unwrap();
+            assert_eq!(figures(most + 1), Err(above));
             let contents = built.contents();
             assert_eq!((new.layout_name, new.max_capacity), (kind.layout.name, most));
             assert_eq!(
@@ -368,31 +322,28 @@ fn figures_are_those_of_what_is_built() {
                 (contents.capacity as usize, most as u64)
             );
             assert!(new.bits_per_item.is_infinite() && new.false_positive_rate.abs() == 0.0);
-            let is_said = |figures: Figures| {
-                let bytes = built.heap_bytes() + itself;
+            let check = |figures: Figures| {
+                let bytes = built.heap_bytes() + size_of_val(&*built);
                 // A small table becomes four times as long at once.
                 let share = if bytes < 40_000 { 3 * bytes } else { bytes / 3 };
-                let spare = if kind.grows { share } else { 0 };
-                let of_values =
-                    if kind.grows && kind.value_bits > 0 { 32 << kind.value_bits } else { 0 };
-                (bytes.saturating_sub(of_values)..=bytes + spare).contains(&figures.memory_bytes)
+                let (spare, of_values) = match (kind.grows, kind.value_bits) {
+                    (false, _) => (0, 0),
+                    (true, 0) => (share, 0),
+                    (true, bits) => (share, 32 << bits),
+                };
+                let is_said = (bytes.saturating_sub(of_values)..=bytes + spare)
+                    .contains(&figures.memory_bytes);
+                assert!(
+                    is_said || built.stashed().0 > 0,
+                    "{kind:?} for {most}: {figures:?}, {bytes} bytes"
+                );
             };
-            assert!(is_said(new), "{kind:?} for {most}: {new:?} {}", built.heap_bytes());
-            // On the way.
+            check(new);
             for part in kind.items(1, most).chunks(most.div_ceil(50).max(1)) {
                 built.insert_many(part).unwrap();
-                let said = figures(built.len());
-                assert!(
-                    built.stashed().0 > 0 || is_said(said),
-                    "{kind:?} for {most}: {said:?} {}",
-                    built.heap_bytes()
-                );
+                check(figures(built.len()).unwrap());
             }
-            assert!(
-                built.stashed().0 > 0 || is_said(full),
-                "{kind:?} for {most}: {full:?} {}",
-                built.heap_bytes()
-            );
+            check(full);
             let rate = built.false_positive_rate();
             assert!(
                 (full.false_positive_rate - rate).abs() <= rate / 5.0,
@@ -423,30 +374,24 @@ fn figures_of_growth_from_any_size() {
 fn a_budget_is_used_up() {
     for kind in LAYOUTS.into_iter().flat_map(|layout| Kind::each(layout, 3)) {
         for bytes in [100, 2000, 50_000, 1_000_000, 20_000_000] {
-            let (builder, _) = of_kind(kind, 0);
-            // Of what grows, the maximum is given already.
-            let Ok(builder) = builder.call(Call::Memory(bytes)) else { panic!("all have it") };
-            let figures = match builder.figures(0) {
-                Ok(figures) => figures,
+            let within = |bytes| figures_of(kind, 0, Some(bytes));
+            match within(bytes)(0) {
+                // Of what grows, the maximum is given already.
+                Ok(_) if kind.grows => {}
+                Ok(Figures { capacity, .. }) => {
+                    assert!(within(bytes)(capacity).unwrap().memory_bytes <= bytes);
+                    let one_more = figures_of(kind, capacity + 1, None)(0).unwrap();
+                    assert!(one_more.memory_bytes > bytes, "{kind:?} in {bytes}: {capacity}");
+                }
                 Err(Error::BudgetTooSmall { bytes: asked, needed }) => {
                     assert!(asked == bytes && needed > bytes && bytes < 100_000, "{needed}");
-                    for (budget, fits) in [(needed - 1, false), (needed, true)] {
-                        let Ok(builder) = of_kind(kind, 0).0.call(Call::Memory(budget)) else {
-                            panic!("all have it")
-                        };
-                        assert_eq!(builder.figures(0).is_ok(), fits);
-                    }
-                    continue;
+                    assert_eq!(
+                        [needed - 1, needed].map(|least| within(least)(0).is_ok()),
+                        [false, true]
+                    );
                 }
                 Err(error) => panic!("{error:?}"),
-            };
-            if kind.grows {
-                continue;
             }
-            let full = builder.figures(figures.capacity).unwrap();
-            assert!(full.memory_bytes <= bytes);
-            let one_more = of_kind(kind, figures.capacity + 1).0.figures(0).unwrap();
-            assert!(one_more.memory_bytes > bytes, "{kind:?} in {bytes}: {figures:?}");
         }
     }
     let builder = CuckooFilter::builder().growable().memory_bytes(1 << 26);
