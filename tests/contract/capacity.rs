@@ -3,9 +3,7 @@
 //! The figures are worked out here from what the documentation of the layouts states, not taken
 //! from the library: a table sized for one item less, or 1 % smaller, is noticed.
 
-use std::panic::catch_unwind;
-
-use coucal::{AnyCuckooFilter, CuckooFilter, Error};
+use coucal::Error;
 
 use crate::common::Layout;
 
@@ -43,12 +41,14 @@ fn every_capacity_has_the_slots_it_needs(layout: Layout) {
 }
 
 /// A stripe counts its slots in 32 bits, and there are up to 2^12 stripes: no table of more than
-/// 2^44 slots is built, whether or not the memory can be had.
+/// 2^44 slots is built, whether or not the memory can be had. At one of these the bound was once computed wrongly, in
+/// floating point.
 fn too_many_slots_are_refused(layout: Layout) {
     let build = |capacity| layout.filters().capacity(capacity).build();
     let overflow = |capacity| Some(Error::CapacityOverflow { capacity });
+    let odd = 4_427_218_572_640_462_081;
     let capacities: [u64; 8] =
-        [1 << 44, (1 << 44) + 1, 1 << 45, 1 << 50, 1 << 56, 1 << 60, 1 << 62, u64::MAX];
+        [1 << 44, (1 << 44) + 1, 1 << 45, 1 << 50, 1 << 56, odd, 1 << 62, u64::MAX];
     for capacity in capacities.into_iter().filter_map(|items| usize::try_from(items).ok()) {
         assert_eq!(build(capacity).err(), overflow(capacity));
     }
@@ -56,34 +56,4 @@ fn too_many_slots_are_refused(layout: Layout) {
     let capacity = usize::try_from((1_u64 << 44) / 4 * 3).unwrap_or(usize::MAX);
     let error = build(capacity).err();
     assert!(matches!(error, None | Some(Error::OutOfMemory { .. })), "{error:?}");
-}
-
-/// As large as a size can be: an error that names the capacity, for each constructor.
-#[test]
-fn capacities_about_the_address_space() {
-    // One at which the bound was computed wrongly in floating point, and its like.
-    let bits: &[u32] = if usize::BITS == 64 { &[60, 61, 62, 63] } else { &[31] };
-    let about = bits.iter().flat_map(|bits| {
-        let power = 1_usize << bits;
-        [power - 1, power, power + 1, power / 100 * 96, power / 100 * 96 - 1]
-    });
-    for capacity in
-        about.chain([4_427_218_572_640_462_081_u64 as usize, usize::MAX - 1, usize::MAX])
-    {
-        let error = CuckooFilter::builder().capacity(capacity).build().expect_err("too large");
-        let panicked = catch_unwind(|| CuckooFilter::with_capacity(capacity));
-        let payload = panicked.expect_err("larger than the address space");
-        let message = payload.downcast_ref::<String>().expect("a formatted message");
-        assert_eq!(*message, error.to_string());
-        if usize::BITS < 64 {
-            // There are tables of so many slots, but not here.
-            assert_eq!(error, Error::OutOfMemory { bytes: usize::MAX });
-            continue;
-        }
-        assert_eq!(error, Error::CapacityOverflow { capacity });
-        for rate in [0.5, 0.01, 1e-4, 1e-7, 1e-9] {
-            let any = AnyCuckooFilter::with_capacity_and_rate(capacity, rate);
-            assert_eq!(any.err(), Some(error.clone()), "rate {rate}");
-        }
-    }
 }
