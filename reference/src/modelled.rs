@@ -225,6 +225,8 @@ impl Modelled {
         }
         assert_eq!(self.subject.len(), self.model.len(), "{op:?}");
         assert_eq!(self.subject.is_empty(), self.model.is_empty(), "{op:?}");
+        let least = self.subject.len().max(self.start.capacity as usize);
+        assert!(self.subject.capacity() >= least, "{op:?}: {:?}", self.subject);
     }
 
     /// Removes some of what is there, where there would be too much with `more` items. Which ones, a key tells.
