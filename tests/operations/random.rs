@@ -11,6 +11,7 @@ use crate::common::{Kind, LEAST_BUCKETS, Layout, Random, widths};
 of_each_layout! {
     filters
     maplets
+    replicas_agree
 }
 
 of_each_growing_layout! {
@@ -75,6 +76,28 @@ fn filters_with_twins(layout: Layout) {
 fn maplets_with_twins(layout: Layout) {
     for bits in widths(layout.longest_values()) {
         with_twins(layout, bits, 8, 30);
+    }
+}
+
+/// Equal operations give equal filters, also where one of two was restored in between and much is stashed: so replicas
+/// that apply one log agree on every byte.
+fn replicas_agree(layout: Layout) {
+    for kind in Kind::each(layout, 3) {
+        check(5, (any::<u64>(), ops(200, 2)), |(seed, ops)| {
+            let [mut one, mut beside_one, mut other, mut beside_other] = [0; 4].map(|_| {
+                let subject = kind.build(10, 300);
+                let new =
+                    if kind.grows { Modelled::doubling(subject) } else { Modelled::new(subject) };
+                new.with_hashes(few(seed, 10)).with_fill(250)
+            });
+            assert!(one.subject().stashed().0 > 0);
+            for op in ops {
+                one.apply(op, &mut beside_one);
+                other.apply(Op::Restore, &mut beside_other);
+                other.apply(op, &mut beside_other);
+                assert!(one.subject().bytes() == other.subject().bytes(), "{op:?}");
+            }
+        });
     }
 }
 

@@ -1,81 +1,92 @@
 //! A table that was made for n items holds n of any kind.
 
+use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use coucal::Prehashed;
 
-use super::{build, empties, holds, items, kinds, zipf};
-use crate::common::{Item, Kind, Layout, Subject, default_layout, hashes, random, usually};
+use super::{empties, holds, kinds};
+use crate::common::{
+    Item, Kind, Layout, Random, check_merge, default_layout, hashes, random, usually,
+};
 
 of_each_layout! {
     copies_of_one_item
-    a_zipf_number_of_each
-    three_of_each
-    nothing_is_left_after_clear
+    copies_or_values_of_many
 }
 
-/// Many more than its buckets have slots, beside other items; the table does not grow for them.
+/// Many more than its buckets have slots: the table does not grow for them, and with another of that kind all find room.
 fn copies_of_one_item(layout: Layout) {
-    const COPIES: usize = 5000;
-    let all = kinds(layout).into_iter().flat_map(|kind| [(kind, 100, 0), (kind, 20_000, 1000)]);
-    for (kind, capacity, others) in all {
-        let subject = kind.build(1, capacity);
-        let item = (1, 1 & kind.top());
-        // None that is taken for it, or has both its buckets: that one could not make way.
-        let geometry = subject.geometry();
-        let buckets = |hash| geometry.buckets(hash, subject.slots());
-        let apart = hashes(3).filter(|&hash| geometry.class(hash) != geometry.class(1));
-        let apart = apart.filter(|&hash| kind.grows || buckets(hash) != buckets(1));
-        let others: Vec<Item> = apart.take(others).map(|hash| (hash, item.1)).collect();
-        subject.insert_many(&others).expect("room");
-        let (slots, (alone, _)) = (subject.slots(), subject.stashed());
-        for copy in 0..COPIES {
-            assert_eq!(subject.insert(item), Ok(()), "copy {copy}: {subject:?}");
-        }
+    for (kind, capacity) in kinds(layout).into_iter().flat_map(|kind| [(kind, 100), (kind, 20_000)])
+    {
+        let copies = vec![(1, 1 & kind.top()); 5000];
+        let [one, other] = [0; 2].map(|_| {
+            let subject = kind.build(1, capacity);
+            let slots = subject.slots();
+            assert_eq!(subject.insert_many(&copies), Ok(()), "{subject:?}");
+            assert_eq!(subject.stashed(), (1, copies.len() - 2 * layout.slots));
+            assert_eq!(subject.slots(), slots);
+            subject
+        });
         if kind.value_bits == 0 {
-            assert_eq!(subject.insert_unique(item), Ok(false));
+            assert_eq!(one.insert_unique(copies[0]), Ok(false));
         }
-        let in_slots = subject.len() - subject.stashed().1;
-        assert_eq!(subject.stashed().0, alone + 1);
-        assert!(kind.grows || in_slots == others.len() - alone + 2 * layout.slots, "{subject:?}");
-        assert!(subject.slots() <= slots * 21 / 20, "{slots} slots: {subject:?}");
-        let contents = subject.contents();
-        assert_eq!((contents.occupied as usize, contents.stashed as usize), (in_slots, alone + 1));
-        holds(&*subject, &[others.clone(), vec![item; COPIES]].concat());
-        for left in (0..COPIES).rev() {
-            assert!(subject.remove(item), "{left} are left: {subject:?}");
-            assert_eq!(subject.contains(1), left > 0);
-            let seen = |count: usize| if kind.value_bits == 0 { count } else { count.min(1) };
-            assert_eq!(seen(subject.values(1).len()), seen(left));
-            assert_eq!(subject.len(), others.len() + left);
-        }
-        assert!(!subject.remove(item));
-        assert!(subject.stashed().0 <= alone);
-        holds(&*subject, &others);
-        assert!(others.into_iter().all(|item| subject.remove(item)) && subject.is_empty());
+        holds(&*one, &copies);
+        check_merge(&*one, &*other);
+        empties(&*one, &copies.repeat(2));
     }
 }
 
-/// As many items as it was made for; half of them removed, values replaced, all the others removed. In between
-/// it is restored.
+/// So many items: of the first hash more than two buckets hold, of each other as many as `copies` says, each with the
+/// next value. Not one hash after the other.
+fn items(count: usize, kind: Kind, copies: impl Fn(&mut Random) -> usize) -> Vec<Item> {
+    let mut random = random(5);
+    let mut items = Vec::with_capacity(count);
+    for hash in hashes(3) {
+        let left = count - items.len();
+        if left == 0 {
+            break;
+        }
+        let copies = if items.is_empty() { 20 } else { copies(&mut random) }.min(left);
+        items.extend(
+            (0..copies as u64).map(|n| (hash, (hash >> 7).wrapping_add(n) as u32 & kind.top())),
+        );
+    }
+    items.shuffle(&mut random);
+    items
+}
+
+/// As many items as it was made for, of each hash three or a number that chance says; half of them removed, values
+/// replaced, all the others removed. In between it is restored.
+fn copies_or_values_of_many(layout: Layout) {
+    for kind in kinds(layout) {
+        let most = if kind.value_bits > 0 { 32 } else { 2000 };
+        // At least k with probability 1 / k.
+        let zipf =
+            |random: &mut Random| ((1.0 / (1.0 - random.random::<f64>())) as usize).clamp(1, most);
+        let larger = usually(10_000, 200_000);
+        fills_and_empties(kind, items(100, kind, zipf));
+        fills_and_empties(kind, items(5000, kind, zipf));
+        fills_and_empties(kind, items(larger, kind, |_| 3));
+        fills_and_empties(kind, items(usually(20_000, 200_000), kind, zipf));
+    }
+}
+
 fn fills_and_empties(kind: Kind, mut held: Vec<Item>) {
-    let subject = build(kind, held.len());
-    let mut random = random(11);
-    // Not one hash after the other.
-    held.shuffle(&mut random);
+    // Where it grows, from an eighth of it on.
+    let subject = kind.build(held.len() / 8, held.len());
     for (stored, &item) in held.iter().enumerate() {
         assert_eq!(subject.insert(item), Ok(()), "{stored} of {}: {subject:?}", held.len());
     }
     holds(&*subject, &held);
     assert!(subject.stashed().0 > 0, "{subject:?}");
-    let subject = restored(&*subject);
+    let subject = subject.restored(&subject.bytes()).expect("what was just written");
     holds(&*subject, &held);
-    held.shuffle(&mut random);
+    held.shuffle(&mut random(11));
     for item in held.split_off(held.len() / 2) {
         assert!(subject.remove(item), "{item:?} is lost: {subject:?}");
     }
     holds(&*subject, &held);
-    let subject = restored(&*subject);
     if kind.top() > 0 {
         for (hash, value) in held.iter_mut().step_by(2) {
             let replaced = subject.replace((*hash, *value), *value ^ kind.top());
@@ -85,85 +96,6 @@ fn fills_and_empties(kind: Kind, mut held: Vec<Item>) {
         holds(&*subject, &held);
     }
     empties(&*subject, &held);
-}
-
-/// What is restored from its snapshot, with the same entries.
-fn restored(subject: &dyn Subject) -> Box<dyn Subject> {
-    let restored = subject.restored(&subject.bytes()).expect("what was just written");
-    assert_eq!(restored.stashed(), subject.stashed());
-    assert!(restored.bytes() == subject.bytes());
-    restored
-}
-
-/// Of copies, or of values of each key.
-fn a_zipf_number_of_each(layout: Layout) {
-    let capacities = || [100, 5000].into_iter().chain(usually(None, Some(200_000)));
-    for (kind, capacity) in
-        kinds(layout).into_iter().flat_map(|kind| capacities().map(move |n| (kind, n)))
-    {
-        let most = if kind.value_bits > 0 { 32 } else { 2000 };
-        fills_and_empties(kind, items(capacity, kind, |random| zipf(random, most)));
-    }
-}
-
-fn three_of_each(layout: Layout) {
-    for kind in kinds(layout) {
-        for capacity in [5000, usually(10_000, 200_000)] {
-            fills_and_empties(kind, items(capacity, kind, |_| 3));
-        }
-    }
-}
-
-/// Nothing is found of what was stashed, and as much has room again.
-fn nothing_is_left_after_clear(layout: Layout) {
-    for kind in kinds(layout) {
-        let held = items(3000, kind, |random| zipf(random, 100));
-        let subject = build(kind, held.len());
-        for round in 0..3 {
-            subject.insert_many(&held).expect("what it was made for");
-            assert!(subject.stashed().1 > 0, "round {round}: {subject:?}");
-            holds(&*subject, &held);
-            subject.clear();
-            let is_found = |hash| subject.contains(hash) || !subject.values(hash).is_empty();
-            assert!(!held.iter().any(|&(hash, _)| is_found(hash)));
-            assert!(!held.iter().any(|&item| subject.remove(item)));
-            empties(&*subject, &[]);
-        }
-    }
-}
-
-/// A store keeps in a maplet which of its partitions have a version of a key, and each key is written again in one
-/// partition after the other. Then it compacts them: all versions but the newest go.
-#[test]
-fn a_store_of_keys_that_are_written_again_in_each_partition() {
-    const KEYS: usize = 8000;
-    const PARTITIONS: u32 = 8;
-    let keys = || hashes(5).take(KEYS);
-    let all = KEYS * PARTITIONS as usize;
-    let maplet = default_layout().growing_maplet(1, all, 5);
-    for partition in 0..PARTITIONS {
-        for key in keys() {
-            maplet.insert(&Prehashed(key), partition).expect("what it was made for");
-        }
-    }
-    let bits = 8.0 * maplet.memory_bytes() as f64 / all as f64;
-    println!("{bits:.1} bits for a pair, {:?}", maplet.stats());
-    assert!(bits <= 100.0, "{bits} bits for a pair: {maplet:?}");
-    assert!(maplet.stats().stashed_entries > all / 5, "as a key has no more than eight slots");
-    for key in keys() {
-        let found: Vec<u32> = maplet.get(&Prehashed(key)).collect();
-        assert!((0..PARTITIONS).all(|partition| found.contains(&partition)), "{found:?}");
-    }
-    for partition in 0..PARTITIONS - 1 {
-        for key in keys() {
-            assert!(
-                maplet.remove(&Prehashed(key), partition),
-                "{partition} of {key:#x}: {maplet:?}"
-            );
-        }
-    }
-    assert_eq!(maplet.len(), KEYS);
-    assert!(keys().all(|key| maplet.get(&Prehashed(key)).any(|found| found == PARTITIONS - 1)));
 }
 
 /// What the documentation of the crate and SECURITY.md say. Nearly all pairs are stashed: of a key two buckets hold

@@ -2,17 +2,13 @@
 //! growing, through what they have in common.
 
 mod capacity;
-mod equal;
 mod hostile;
-mod merge;
 mod threads;
 
 use std::collections::BTreeMap;
 
+use crate::common::{Item, Kind, Layout, Subject};
 use coucal_reference::format::Value;
-use rand::RngExt;
-
-use crate::common::{Item, Kind, Layout, Random, Subject, hashes, random};
 
 /// All kinds of a layout, with values of up to eight bits; of growing maplets with those for which splits double no
 /// entry before some doublings.
@@ -22,34 +18,6 @@ fn kinds(layout: Layout) -> Vec<Kind> {
         kind.value_bits = (layout.bits - 12).clamp(1, 8);
     }
     kinds
-}
-
-/// One for this number of items; where it grows, from an eighth of it on.
-fn build(kind: Kind, capacity: usize) -> Box<dyn Subject> {
-    kind.build(capacity / 8, capacity)
-}
-
-/// A number from 1 to `most`: at least k with probability 1 / k.
-fn zipf(random: &mut Random, most: usize) -> usize {
-    ((1.0 / (1.0 - random.random::<f64>())) as usize).clamp(1, most)
-}
-
-/// So many items: of the first hash more than two buckets hold, of each other as many as `copies` says, each with the
-/// next value.
-fn items(count: usize, kind: Kind, mut copies: impl FnMut(&mut Random) -> usize) -> Vec<Item> {
-    let mut random = random(5);
-    let mut items = Vec::with_capacity(count);
-    for hash in hashes(3) {
-        let left = count - items.len();
-        if left == 0 {
-            break;
-        }
-        let copies = if items.is_empty() { 20 } else { copies(&mut random) }.min(left);
-        items.extend(
-            (0..copies as u64).map(|n| (hash, (hash >> 7).wrapping_add(n) as Value & kind.top())),
-        );
-    }
-    items
 }
 
 /// Each of these items is there, with its copies and values, and no item besides.
