@@ -48,16 +48,12 @@ struct Memory {
 impl Memory {
     /// `call` with this allocator.
     fn with<T>(&mut self, call: impl FnOnce() -> T) -> T {
-        self.with_granted(self.granted, call)
+        self.with_more(0, call)
     }
 
-    /// The same of a call that makes a subject: its box is granted besides.
-    fn with_box<T>(&mut self, call: impl FnOnce() -> T) -> T {
-        self.with_granted(self.granted + 1, call)
-    }
-
-    fn with_granted<T>(&mut self, granted: usize, call: impl FnOnce() -> T) -> T {
-        let (made, refused) = with_requests(granted, self.for_good, call);
+    /// `call` with this allocator, which grants so many requests besides.
+    fn with_more<T>(&mut self, besides: usize, call: impl FnOnce() -> T) -> T {
+        let (made, refused) = with_requests(self.granted + besides, self.for_good, call);
         self.refused = refused;
         made
     }
@@ -153,85 +149,55 @@ fn assert_holds(subject: &dyn Subject, items: &[Item], besides: isize) {
     assert!(items.iter().all(|&(hash, value)| subject.values(hash).contains(&value)));
 }
 
-/// What is made from these requests for memory, or `None` if one of them failed: then there is an error that says so.
-fn made<T>(made: Result<T, Error>, memory: &Memory) -> Option<T> {
-    match made {
+/// What is made, with so many boxes that are granted besides, is right; or there is an error that says that a request
+/// for memory failed.
+fn of_making<T>(
+    what: &str,
+    boxes: usize,
+    make: impl Fn() -> Result<T, Error>,
+    check: impl Fn(T),
+) -> usize {
+    in_turn(what, |memory| match memory.with_more(boxes, &make) {
         Ok(made) => {
             assert!(!memory.has_failed());
-            Some(made)
+            check(made);
         }
-        Err(Error::OutOfMemory { bytes }) => {
-            assert!(memory.has_failed() && bytes > 0);
-            None
-        }
+        Err(Error::OutOfMemory { bytes }) => assert!(memory.has_failed() && bytes > 0),
         Err(error) => panic!("{error}"),
-    }
+    })
 }
 
 #[test]
 fn of_building() {
     in_a_child("of_building", 140, || {
-        let build = || AnyCuckooFilter::with_capacity_and_rate(1000, 0.001);
-        let by_rate = in_turn("by rate", |memory| drop(made(memory.with(build), memory)));
-        let build = |setup: Setup| {
-            in_turn("build", |memory| drop(made(memory.with_box(|| setup.build()), memory)))
-        };
-        by_rate + setups().map(build).sum::<usize>()
+        let by_rate = || AnyCuckooFilter::with_capacity_and_rate(1000, 0.001);
+        let build = |setup: Setup| of_making("build", 1, || setup.build(), drop);
+        of_making("by rate", 0, by_rate, drop) + setups().map(build).sum::<usize>()
     });
 }
 
+/// They are taken, read, and restored in each way.
 #[test]
 fn of_snapshots() {
-    of_each_setup("of_snapshots", 90, |setup| {
+    of_each_setup("of_snapshots", 610, |setup| {
         let items = &setup.items(79)[..setup.items];
         let subject = setup.with_items(items);
-        let (before, besides) = (subject.bytes(), bytes_besides(&*subject));
-        in_turn("snapshot", |memory| {
-            if let Some(snapshot) = made(memory.with(|| subject.snapshot()), memory) {
-                assert!(snapshot.as_bytes() == before);
-            }
-            assert!(subject.bytes() == before, "as it was, and there is memory again");
-            assert_holds(&*subject, items, besides);
-        })
-    });
-}
-
-#[test]
-fn of_reading_a_snapshot() {
-    of_each_setup("of_reading_a_snapshot", 60, |setup| {
-        let bytes = setup.with_items(&setup.items(83)[..setup.items]).bytes();
-        let of_reading = |read: &dyn Fn() -> Result<Snapshot, Error>| {
-            in_turn("read", |memory| {
-                if let Some(snapshot) = made(memory.with(read), memory) {
-                    assert!(snapshot.as_bytes() == bytes);
-                }
-            })
-        };
-        of_reading(&|| Snapshot::from_bytes(&bytes))
-            + of_reading(&|| Snapshot::read_from(&bytes[..]))
-    });
-}
-
-#[test]
-fn of_restoring() {
-    of_each_setup("of_restoring", 460, |setup| {
-        let items = &setup.items(89)[..setup.items];
-        let subject = setup.with_items(items);
-        let bytes = subject.bytes();
         let snapshot = subject.snapshot().expect("memory for a test");
-        let ways: [&dyn Fn() -> _; 3] =
-            [&|| subject.restored(&bytes), &|| subject.read(&mut &bytes[..]), &|| {
-                subject.of_snapshot(&snapshot)
-            }];
-        let of_way = |restore: &dyn Fn() -> Result<Box<dyn Subject>, Error>| {
-            in_turn("restore", |memory| {
-                if let Some(restored) = made(memory.with_box(restore), memory) {
-                    assert_holds(&*restored, items, bytes_besides(&*restored));
-                    assert!(restored.bytes() == bytes);
-                }
-            })
+        let (bytes, besides) = (snapshot.as_bytes(), bytes_besides(&*subject));
+        let is_same = |taken: Snapshot| assert!(taken.as_bytes() == bytes);
+        let is_restored = |restored: Box<dyn Subject>| {
+            assert_holds(&*restored, items, bytes_besides(&*restored));
+            assert!(restored.bytes() == bytes);
         };
-        ways.map(of_way).iter().sum()
+        let tried = of_making("snapshot", 0, || subject.snapshot(), is_same)
+            + of_making("read", 0, || Snapshot::from_bytes(bytes), is_same)
+            + of_making("read from a reader", 0, || Snapshot::read_from(bytes), is_same)
+            + of_making("restore", 1, || subject.restored(bytes), is_restored)
+            + of_making("restore from a reader", 1, || subject.read(&mut &*bytes), is_restored)
+            + of_making("of a snapshot", 1, || subject.of_snapshot(&snapshot), is_restored);
+        assert!(subject.bytes() == bytes, "as it was");
+        assert_holds(&*subject, items, besides);
+        tried
     });
 }
 

@@ -7,63 +7,42 @@ use coucal::{AnyLayout, Error, Growable, Prehashed, Snapshot, Storage};
 use coucal_reference::format::{HEADER, at, seal};
 
 use super::allocator::{counted, peak_of};
-use crate::common::{Filter, HASHER, LEAST_BUCKETS, Layout, default_layout, hashes, usually};
+use crate::common::{Filter, HASHER, Kind, LEAST_BUCKETS, Layout, default_layout, hashes, usually};
 
 of_each_layout!(a_snapshot_takes_the_memory_of_one_table);
+of_each_growing_layout!(what_is_restored_takes_what_was_read);
 
-of_each_growing_layout! {
-    a_snapshot_of_what_grows_takes_the_memory_of_one_table
-    what_is_restored_takes_what_was_read
-}
-
+/// It takes twice as many words as are in use while it is taken, and what is restored from it or from bytes as many.
 fn a_snapshot_takes_the_memory_of_one_table(layout: Layout) {
-    // A table of 2 MB or more: what a snapshot takes besides is little against it.
-    let capacity = usually(50_000, 200_000) * layout.slots;
-    let builder = layout.filters();
-    let fixed = builder.capacity(capacity).build().expect("memory for a test");
-    let words = fixed.slots() / layout.slots * 8;
-    takes_the_memory_of_one_table(&fixed, words, fixed.memory_bytes() - words);
-}
-
-fn a_snapshot_of_what_grows_takes_the_memory_of_one_table(layout: Layout) {
-    let capacity = usually(50_000, 200_000) * layout.slots;
-    let builder = layout.filters();
-    let builder = builder.capacity(capacity / 2).max_capacity(capacity);
-    let grows = builder.build().expect("memory for a test");
-    grows.reserve(capacity * 2 / 3).expect("memory for a test");
-    let words = grows.slots() / layout.slots * 8;
-    takes_the_memory_of_one_table(&grows, words, grows.memory_bytes() - words);
-}
-
-/// The words that are in use, and what is besides of a filter: a snapshot takes twice as many words while it is taken,
-/// and what is restored from bytes as many.
-fn takes_the_memory_of_one_table<L: Storage>(filter: &Filter<L>, words: usize, besides: usize) {
     /// The guards of all stripes, and counts while they are restored.
     const LITTLE: usize = 128 << 10;
 
-    let items: Vec<u64> = hashes(79).take(1000).collect();
-    filter.insert_many(Prehashed::slice(&items)).expect("few items");
-    let (snapshot, peak) = peak_of(|| filter.snapshot().expect("memory for a test"));
-    let most = 2 * words + besides + LITTLE;
-    assert!((2 * words..most).contains(&peak), "{peak} bytes for {words} of words");
+    for kind in Kind::all(layout, |_| Vec::new()) {
+        // A table of 2 MB or more: what a snapshot takes besides is little against it.
+        let capacity = usually(50_000, 200_000) * layout.slots;
+        let subject = kind.build(capacity / 2, capacity);
+        if kind.grows {
+            subject.reserve(capacity * 2 / 3).expect("memory for a test");
+        }
+        subject.insert_many(&kind.items(79, 1000)).expect("few items");
+        let words = subject.slots() / layout.slots * 8;
+        let besides = subject.heap_bytes() + size_of_val(&*subject) - words + LITTLE;
+        let (snapshot, peak) = peak_of(|| subject.snapshot().expect("memory for a test"));
+        let most = 2 * words + besides;
+        assert!((2 * words..most).contains(&peak), "{peak} bytes for {words} of words");
 
-    let bytes = snapshot.as_bytes().to_vec();
-    let restore = || Filter::<L>::from_snapshot(&snapshot, HASHER).expect("memory");
-    let (restored, peak) = peak_of(restore);
-    let most = words + besides + LITTLE;
-    assert!(peak <= most, "{peak} bytes, not {most}, beside those of the snapshot");
-    assert_eq!(restored.len(), 1000);
-
-    drop(restored);
-    let from_bytes = || Filter::<L>::from_bytes(&bytes, HASHER).expect("memory");
-    let (restored, peak) = peak_of(from_bytes);
-    assert!(peak <= words + besides + LITTLE, "{peak} bytes");
-    drop(restored);
-    let restore = || Filter::<L>::restore(&bytes[..], HASHER).expect("memory");
-    let (restored, peak) = peak_of(restore);
-    let most = 2 * bytes.len() + besides + LITTLE;
-    assert!(peak <= most, "{peak} bytes, not {most}");
-    drop(restored);
+        let bytes = snapshot.as_bytes();
+        let ways: [(&dyn Fn() -> _, usize); 3] = [
+            (&|| subject.of_snapshot(&snapshot), words),
+            (&|| subject.restored(bytes), words),
+            (&|| subject.read(&mut &*bytes), 2 * bytes.len()),
+        ];
+        for (restore, most) in ways {
+            let (restored, peak) = peak_of(restore);
+            assert!(peak <= most + besides, "{peak} bytes, not {most}: {subject:?}");
+            assert_eq!(restored.expect("memory").len(), 1000);
+        }
+    }
 }
 
 /// A filter may grow to any size: what is restored from a snapshot of it takes what SECURITY.md says, and so does the
