@@ -6,95 +6,12 @@ use rand::seq::{IndexedRandom, SliceRandom};
 
 use super::twins;
 use crate::common::{
-    Item, Kind, LEAST_BUCKETS, Layout, Random, Subject, default_layout, hashes, random, usually,
-    widths,
+    Item, Kind, LEAST_BUCKETS, Layout, default_layout, hashes, random, usually, widths,
 };
 
 of_each_growing_layout! {
     filters
     maplets
-}
-
-/// A filter or a maplet beside its model, and the items that it must hold.
-struct Checked {
-    modelled: Modelled,
-    kind: Kind,
-    held: Vec<Item>,
-    random: Random,
-}
-
-impl Checked {
-    fn subject(&self) -> &dyn Subject {
-        self.modelled.subject()
-    }
-
-    fn value(&mut self) -> u32 {
-        self.random.random_range(0..=self.kind.top())
-    }
-
-    /// Inserts, which is never refused below the maximum.
-    fn insert(&mut self, item: Item) {
-        assert_eq!(self.modelled.insert(item), Ok(()));
-        self.held.push(item);
-    }
-
-    /// All items are found, by as many entries as must match them; others by as many as do.
-    fn agrees(&self, others: impl Iterator<Item = u64>) -> usize {
-        assert_eq!(self.subject().len(), self.held.len());
-        for &(hash, value) in &self.held {
-            assert!(self.modelled.look(hash) > 0, "an item is lost");
-            assert!(self.modelled.model().values(hash).contains(&value));
-        }
-        self.modelled.check();
-        others.map(|hash| self.modelled.look(hash)).sum()
-    }
-
-    /// Of a maplet, a quarter of the items get another value.
-    fn replace_some(&mut self) {
-        if self.kind.value_bits == 0 {
-            return;
-        }
-        self.held.shuffle(&mut self.random);
-        for at in 0..self.held.len() / 4 {
-            let (item, new) = (self.held[at], self.value());
-            self.modelled.replace(item, new);
-            self.held[at].1 = new;
-        }
-    }
-
-    /// Half of the items are removed and put back.
-    fn remove_half_and_put_it_back(&mut self) {
-        self.held.shuffle(&mut self.random);
-        let removed = self.held.split_off(self.held.len() / 2);
-        for &item in &removed {
-            assert!(self.modelled.remove(item), "an item is lost");
-        }
-        for &(hash, _) in self.held.iter().chain(&removed) {
-            self.modelled.look(hash);
-        }
-        for item in removed {
-            self.insert(item);
-        }
-    }
-
-    /// One item, more often than two buckets have slots.
-    fn more_copies_than_two_buckets_hold(&mut self, new: &mut impl Iterator<Item = u64>) {
-        // None that shares both its buckets with another: that one could not make way.
-        let (geometry, slots) = (self.modelled.model().geometry(), self.subject().slots());
-        let buckets = |hash| geometry.buckets(hash, slots);
-        let is_alone =
-            |&item: &u64| self.held.iter().all(|&(hash, _)| buckets(hash) != buckets(item));
-        let item = (new.take(1000).find(is_alone).expect("two buckets of no item"), 0);
-        let copies = 2 * self.kind.layout.slots + 30;
-        for _ in 0..copies {
-            self.insert(item);
-        }
-        assert!(self.subject().stashed().1 >= 30);
-        self.held.truncate(self.held.len() - copies);
-        for _ in 0..copies {
-            assert!(self.modelled.remove(item));
-        }
-    }
 }
 
 /// Items one by one up to the greatest capacity, against exact entries; one in 16 is there already. At the first size
@@ -104,62 +21,98 @@ impl Checked {
 ///
 /// Says how many entries the absent items had that were looked up.
 fn nothing_is_lost(kind: Kind, first: usize, most: usize, twins: &[[u64; 2]]) -> usize {
-    let Kind { layout, .. } = kind;
     let subject = kind.build(first, most);
     let first = subject.slots();
-    let random = random(first as u64);
-    let mut checked = Checked { modelled: Modelled::new(subject), kind, held: Vec::new(), random };
-    let mut new = hashes(first as u64);
+    let (mut random, mut new) = (random(first as u64), hashes(first as u64));
+    let mut modelled = Modelled::new(subject);
+    let mut held: Vec<Item> = Vec::new();
     let (mut next_size, mut false_entries) = (first, 0);
     let mut twins = twins.chunks(10);
     let mut siblings: Vec<Item> = Vec::new();
+    // Of one item, which need room, too.
+    let copies = 2 * kind.layout.slots + 30;
     loop {
-        // With room for some more, of one item.
-        let is_last = checked.held.len() + 40 + 4 * layout.slots >= most;
+        let is_last = held.len() + copies + 10 + 2 * kind.layout.slots >= most;
         if is_last {
-            let subject = checked.subject();
-            assert_eq!(subject.reserve(most - subject.len()), Ok(()));
+            assert_eq!(modelled.subject().reserve(most - held.len()), Ok(()));
         }
-        if checked.subject().slots() >= next_size {
+        if modelled.subject().slots() >= next_size {
             next_size *= 2;
-            for sibling in std::mem::take(&mut siblings) {
-                checked.insert(sibling);
-            }
+            let mut more = std::mem::take(&mut siblings);
             for &[one, other] in twins.next().unwrap_or_default() {
-                let value = checked.value();
-                checked.insert((one, value));
+                let value = random.random_range(0..=kind.top());
+                more.push((one, value));
                 siblings.push((other, value));
             }
-            checked.replace_some();
-            checked.remove_half_and_put_it_back();
-            checked.more_copies_than_two_buckets_hold(&mut new);
-            let subject = checked.subject();
-            let lookups = (20.0 / subject.false_positive_rate()).min(usually(3e3, 5e5)) as usize;
-            let absent = siblings.iter().map(|&(hash, _)| hash);
-            false_entries += checked.agrees(absent.chain(hashes(11).take(lookups)));
+            insert_all(&mut modelled, &mut held, &more);
+            held.shuffle(&mut random);
+            // Of a maplet, a quarter of the items get another value.
+            let replaced = if kind.value_bits > 0 { held.len() / 4 } else { 0 };
+            for item in &mut held[..replaced] {
+                let value = random.random_range(0..=kind.top());
+                modelled.replace(*item, value);
+                item.1 = value;
+            }
+            held.shuffle(&mut random);
+            let removed = held.split_off(held.len() / 2);
+            remove_all(&mut modelled, &removed);
+            insert_all(&mut modelled, &mut held, &removed);
+            more_copies_than_two_buckets_hold(&mut modelled, &held, copies, &mut new);
+            modelled.check();
+            let rate = modelled.subject().false_positive_rate();
+            let lookups = (20.0 / rate).min(usually(3e3, 5e5)) as usize;
+            let absent = siblings.iter().map(|&(hash, _)| hash).chain(hashes(11).take(lookups));
+            false_entries += absent.map(|hash| modelled.look(hash)).sum::<usize>();
         }
         if is_last {
             break;
         }
-        let any = checked.held.choose(&mut checked.random).copied();
         // Two of an item, and no more: as many as two buckets have slots would let no other item in.
-        let has_few = |&(hash, _): &Item| checked.modelled.model().values(hash).len() == 1;
-        let again = any.filter(has_few).filter(|_| checked.random.random_ratio(1, 16));
-        let hash = again.map_or_else(|| new.next().expect("endless"), |(hash, _)| hash);
-        let value = checked.value();
-        checked.insert((hash, value));
-        assert!(checked.subject().contains(hash), "an item is lost");
-        let &(any, _) = checked.held.choose(&mut checked.random).expect("an item");
-        assert!(checked.subject().contains(any), "a settled item is lost");
+        let again = random.random_ratio(1, 16).then(|| held.choose(&mut random)).flatten();
+        let again = again.map(|&(hash, _)| hash);
+        let again = again.filter(|&hash| modelled.model().values(hash).len() == 1);
+        let hash = again.unwrap_or_else(|| new.next().expect("endless"));
+        let item = (hash, random.random_range(0..=kind.top()));
+        insert_all(&mut modelled, &mut held, &[item]);
+        assert!(modelled.subject().contains(hash), "an item is lost");
     }
-    println!("{kind:?}: {false_entries} entries of absent items in {:?}", checked.subject());
     // In another order than that of the inserts.
-    checked.held.shuffle(&mut checked.random);
-    for item in std::mem::take(&mut checked.held) {
-        assert!(checked.modelled.remove(item), "an item is lost");
-    }
-    assert!(checked.subject().is_empty());
+    held.shuffle(&mut random);
+    remove_all(&mut modelled, &held);
+    assert!(modelled.subject().is_empty());
     false_entries
+}
+
+/// Inserts, which is never refused below the maximum.
+fn insert_all(modelled: &mut Modelled, held: &mut Vec<Item>, items: &[Item]) {
+    for &item in items {
+        assert_eq!(modelled.insert(item), Ok(()));
+        held.push(item);
+    }
+}
+
+fn remove_all(modelled: &mut Modelled, items: &[Item]) {
+    for &item in items {
+        assert!(modelled.remove(item), "an item is lost");
+    }
+}
+
+/// So many of one item, which are removed again.
+fn more_copies_than_two_buckets_hold(
+    modelled: &mut Modelled,
+    held: &[Item],
+    copies: usize,
+    new: &mut impl Iterator<Item = u64>,
+) {
+    // None that shares both its buckets with another: that one could not make way.
+    let (geometry, slots) = (modelled.model().geometry(), modelled.subject().slots());
+    let buckets = |hash| geometry.buckets(hash, slots);
+    let is_alone = |&item: &u64| held.iter().all(|&(hash, _)| buckets(hash) != buckets(item));
+    let item = (new.take(1000).find(is_alone).expect("two buckets of no item"), 0);
+    let copies = vec![item; copies];
+    insert_all(modelled, &mut Vec::new(), &copies);
+    assert!(modelled.subject().stashed().1 >= 30);
+    remove_all(modelled, &copies);
 }
 
 /// From the smallest table to the largest without doubled entries that has so many items, or fewer.
