@@ -11,7 +11,7 @@ use coucal::{AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, Prehashed
 use coucal_reference::Held;
 
 use super::allocator::{live_bytes, peak_of, with_requests};
-use crate::common::{HASHER, Item, Kind, Maplet, Subject, default_layout, hashes, stopped};
+use crate::common::{HASHER, Item, Kind, Maplet, Subject, default_layout, stopped};
 
 /// Set for a child process.
 const IS_CHILD: &str = "COUCAL_TEST_REQUESTS";
@@ -225,35 +225,6 @@ fn of_merging() {
             }
             assert_holds(&*subject, &both, besides);
             assert!(other.bytes() == of_other);
-        })
-    });
-}
-
-/// In the larger table the first copy of an entry that was stashed finds room in a bucket, and memory ends for the
-/// others.
-#[test]
-fn of_merging_copies() {
-    in_a_child("of_merging_copies", 4, || {
-        let layout = default_layout();
-        let other = layout.growing(1, 10_000);
-        let geometry = other.geometry();
-        let buckets = |hash: &u64| geometry.buckets(*hash, other.slots());
-        let mut random = hashes(103);
-        let copied = random.next().expect("a hash");
-        let beside = random.filter(|hash| buckets(hash) == buckets(&copied));
-        let all: Vec<u64> = beside.take(8).chain([copied; 3]).collect();
-        assert_eq!(other.insert_many(Prehashed::slice(&all)), Ok(()));
-        assert_eq!(other.stashed().1, 3);
-        in_turn("merge", |memory| {
-            let one = layout.growing(5000, 10_000);
-            match memory.with(|| one.merge(&other)) {
-                Ok(()) => assert_eq!((one.len(), one.stashed().1), (11, 2)),
-                Err(Error::OutOfMemory { .. } | Error::NoMemoryToStore) => {
-                    assert!(memory.has_failed());
-                    assert!(one.is_empty());
-                }
-                Err(error) => panic!("{error}"),
-            }
         })
     });
 }
