@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use coucal::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::kind::Kind;
 use crate::layouts::Layout;
 
 pub const HEADER: usize = 120;
@@ -63,45 +64,6 @@ pub fn is_of((known, position): Prefix, (_, item): Prefix) -> bool {
 /// The lowest bits of a number; `bits` is not 0.
 pub fn lowest(number: u64, bits: u32) -> u64 {
     number & (u64::MAX >> (64 - bits))
-}
-
-/// Why bytes are no snapshot: the kinds of [`Error`], and what they say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    Truncated,
-    NotASnapshot,
-    UnknownVersion(u32),
-    UnknownKind(u8),
-    UnknownLayout([u8; 3]),
-    Damaged,
-    ImpossibleTable(u64),
-    InvalidWord(usize),
-    InvalidEntry(usize),
-    WrongLen { stated: usize, found: usize },
-    TrailingBytes(usize),
-}
-
-impl Fault {
-    /// The fault that an error of the crate names.
-    pub fn of(error: &Error) -> Self {
-        assert!(error.to_string().len() > 20, "{error:?} says too little");
-        match *error {
-            Error::Truncated => Self::Truncated,
-            Error::NotASnapshot => Self::NotASnapshot,
-            Error::UnknownVersion { version } => Self::UnknownVersion(version),
-            Error::UnknownKind { kind } => Self::UnknownKind(kind),
-            Error::UnknownLayout { encoding, fingerprint_bits, slots } => {
-                Self::UnknownLayout([encoding, fingerprint_bits, slots])
-            }
-            Error::Damaged => Self::Damaged,
-            Error::ImpossibleTable { words } => Self::ImpossibleTable(words),
-            Error::InvalidWord { bucket } => Self::InvalidWord(bucket),
-            Error::InvalidEntry { entry } => Self::InvalidEntry(entry),
-            Error::WrongLen { stated, found } => Self::WrongLen { stated, found },
-            Error::TrailingBytes { bytes } => Self::TrailingBytes(bytes),
-            _ => panic!("bytes in memory, and no hasher: {error}"),
-        }
-    }
 }
 
 /// How a table places its items.
@@ -308,6 +270,12 @@ impl Generations {
 }
 
 impl Contents {
+    /// What they are of, but for the generations of an expiring filter.
+    pub fn kind(&self) -> Kind {
+        let Geometry { grows, layout, value_bits, .. } = self.geometry;
+        Kind { layout, grows, value_bits }
+    }
+
     /// The number of items.
     pub fn items(&self) -> u64 {
         self.occupied + self.stashed_copies - self.doubled
@@ -466,54 +434,55 @@ fn contents(header: &[u8], kind: u8, grows: bool, layout: Layout) -> Option<Cont
 }
 
 /// All that the bytes of a snapshot say, or what is wrong first.
-pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
+pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
     if bytes[..bytes.len().min(8)] != b"\x89coucal\n"[..bytes.len().min(8)] {
-        return Err(Fault::NotASnapshot);
+        return Err(Error::NotASnapshot);
     }
     // Of another version, the header may be shorter.
     if let Some(version) = bytes.get(at::VERSION..).and_then(<[u8]>::first_chunk)
         && *version != [1, 0, 0, 0]
     {
-        return Err(Fault::UnknownVersion(u32::from_le_bytes(*version)));
+        return Err(Error::UnknownVersion { version: u32::from_le_bytes(*version) });
     }
-    let header = bytes.get(..HEADER).ok_or(Fault::Truncated)?;
+    let header = bytes.get(..HEADER).ok_or(Error::Truncated)?;
     if number(header, at::CHECKSUM) != xxh3_64(&header[..at::CHECKSUM]) {
-        return Err(Fault::Damaged);
+        return Err(Error::Damaged);
     }
     let kind = header[at::KIND];
     if kind > 5 {
-        return Err(Fault::UnknownKind(kind));
+        return Err(Error::UnknownKind { kind });
     }
     let grows = kind % 2 == 1;
-    let shape = [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
+    let shape @ [encoding, fingerprint_bits, slots] =
+        [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
     let layout = Layout::of_shape(shape).filter(|layout| !grows || layout.grows());
-    let layout = layout.ok_or(Fault::UnknownLayout(shape))?;
+    let layout = layout.ok_or(Error::UnknownLayout { encoding, fingerprint_bits, slots })?;
     let words = number(header, at::WORDS);
     let mut contents =
-        contents(header, kind, grows, layout).ok_or(Fault::ImpossibleTable(words))?;
+        contents(header, kind, grows, layout).ok_or(Error::ImpossibleTable { words })?;
     let end_of_words = usize::try_from(words).expect("64 bits") * 8 + HEADER;
     let pairs = |number| usize::try_from(number).expect("64 bits").saturating_mul(PAIR);
     let end_of_stash = end_of_words + pairs(contents.stashed);
     let end_of_doubled = end_of_stash.saturating_add(pairs(contents.doubled_values));
     let end = end_of_doubled.saturating_add(if kind >= 4 { PAIR } else { 0 });
     if bytes.len() < end.saturating_add(8) {
-        return Err(Fault::Truncated);
+        return Err(Error::Truncated);
     }
     if number(bytes, end) != xxh3_64(&bytes[..end]) {
-        return Err(Fault::Damaged);
+        return Err(Error::Damaged);
     }
     let mut values_end = 1 << contents.geometry.value_bits;
     if kind >= 4 {
         let numbers = [0, 8].map(|at| number(bytes, end_of_doubled + at));
         let generations = Generations::read(numbers, contents.geometry.value_bits);
         let at = contents.stashed as usize + contents.doubled_values as usize;
-        values_end = generations.ok_or(Fault::InvalidEntry(at))?.count;
+        values_end = generations.ok_or(Error::InvalidEntry { entry: at })?.count;
         contents.generations = generations;
     }
     let has_value = |&(_, value, _): &Entry| value < values_end;
     let mut found = 0;
     for (bucket, word) in bytes[HEADER..end_of_words].chunks(8).enumerate() {
-        let invalid = || Fault::InvalidWord(bucket);
+        let invalid = || Error::InvalidWord { bucket };
         for slot in fingerprints(number(word, 0), layout).ok_or_else(invalid)? {
             let entry = contents.geometry.read_slot(slot, bucket as u64, words);
             let entry = entry.filter(has_value).ok_or_else(invalid)?;
@@ -528,7 +497,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         let order = (lowest(rest, 39) >> 32, position, lowest(rest, 32));
         let read = contents.geometry.read_stashed(position, rest, words);
         let read = read.filter(has_value).filter(|_| last < Some(order));
-        let entry = read.ok_or(Fault::InvalidEntry(at))?;
+        let entry = read.ok_or(Error::InvalidEntry { entry: at })?;
         *contents.copies.entry(entry).or_default() += (rest >> 39) as usize;
         stashed_copies += rest >> 39;
         last = Some(order);
@@ -537,25 +506,23 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     for (at, pair) in bytes[end_of_stash..end_of_doubled].chunks(PAIR).enumerate() {
         let [value, doubled] = [0, 8].map(|at| number(pair, at));
         if last >= Some(value) || value >= values_end.into() || doubled == 0 {
-            return Err(Fault::InvalidEntry(contents.stashed as usize + at));
+            return Err(Error::InvalidEntry { entry: contents.stashed as usize + at });
         }
         contents.doubled_of.insert(value as Value, doubled);
         last = Some(value);
     }
     let doubled = contents.doubled_of.values().fold(0, |sum: u64, &n| sum.saturating_add(n));
-    if found as u64 != contents.occupied {
-        return Err(Fault::WrongLen { stated: contents.occupied as usize, found });
-    }
-    if stashed_copies != contents.stashed_copies {
-        let [stated, found] = [contents.stashed_copies, stashed_copies].map(|n| n as usize);
-        return Err(Fault::WrongLen { stated, found });
-    }
-    if doubled != contents.doubled {
-        let [stated, found] = [contents.doubled, doubled].map(|n| n as usize);
-        return Err(Fault::WrongLen { stated, found });
+    for (stated, found) in [
+        (contents.occupied, found),
+        (contents.stashed_copies, stashed_copies),
+        (contents.doubled, doubled),
+    ] {
+        if stated != found {
+            return Err(Error::WrongLen { stated: stated as usize, found: found as usize });
+        }
     }
     if bytes.len() > end + 8 {
-        return Err(Fault::TrailingBytes(bytes.len() - end - 8));
+        return Err(Error::TrailingBytes { bytes: bytes.len() - end - 8 });
     }
     Ok(contents)
 }

@@ -1,6 +1,6 @@
 //! Filters and maplets of a kind, which a test goes through.
 
-use coucal::{Error, Snapshot};
+use coucal::Error;
 
 use crate::format::Value;
 use crate::layouts::Layout;
@@ -75,9 +75,5 @@ impl Kind {
 
     pub fn restored(self, bytes: &[u8]) -> Result<Box<dyn Subject>, Error> {
         self.build(0, 0).restored(bytes)
-    }
-
-    pub fn of_snapshot(self, snapshot: &Snapshot) -> Result<Box<dyn Subject>, Error> {
-        self.build(0, 0).of_snapshot(snapshot)
     }
 }

@@ -6,6 +6,7 @@
 //!   [`Kind`], which builds it.
 //! * [`mod@format`]: a reader of snapshots, and where an item belongs in a table: docs/format.md, written down
 //!   again. It shares no code with the crate.
+//! * [`judged`]: what the crate makes of any bytes is what this reader makes of them.
 //! * [`Model`]: the exact multiset of entries that a filter or a maplet holds.
 //! * [`Modelled`]: a filter or a maplet beside its model. Each operation is done to both, and its answer
 //!   must be the model's. [`Op`] names the operations.
@@ -22,6 +23,7 @@
 #[path = "../../src/tests/for_each_layout.rs"]
 mod for_each_layout;
 pub mod format;
+mod judged;
 mod kind;
 mod layouts;
 mod model;
@@ -30,6 +32,7 @@ mod modelled;
 mod random;
 mod subject;
 
+pub use judged::judged;
 pub use kind::Kind;
 pub use layouts::{LAYOUTS, LEAST_BUCKETS, Layout};
 pub use model::Model;

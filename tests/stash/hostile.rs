@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use coucal::{Error, Snapshot};
-use coucal_reference::format::{self, Fault, HEADER, PAIR, at, forged, number, put};
+use coucal::Error;
+use coucal_reference::format::{HEADER, PAIR, at, forged, number, put};
+use coucal_reference::judged;
 
 use super::kinds;
 use crate::common::{Item, Kind, Layout, Subject, hashes};
@@ -82,32 +83,16 @@ impl Saved {
     fn restored(&self, bytes: &[u8]) -> Box<dyn Subject> {
         self.kind.restored(bytes).expect("a valid snapshot")
     }
+}
 
-    /// What the crate says of bytes is what the reference says. What is restored has the number of items that the bytes
-    /// state, and gives the same bytes.
-    fn verdict(&self, bytes: &[u8]) -> Option<Fault> {
-        match (self.kind.restored(bytes), format::read(bytes)) {
-            (Ok(restored), Ok(contents)) => {
-                assert_eq!(restored.len() as u64, contents.items());
-                let stashed = (contents.stashed as usize, contents.stashed_copies as usize);
-                assert_eq!(restored.stashed(), stashed);
-                assert!(restored.bytes() == bytes);
-                None
-            }
-            (Err(error), Err(fault)) => {
-                assert_eq!(Fault::of(&error), fault);
-                let of_snapshot = Snapshot::from_bytes(bytes).expect_err("not of another kind");
-                assert_eq!(Fault::of(&of_snapshot), fault);
-                Some(fault)
-            }
-            (by_crate, by_reference) => panic!("{by_crate:?}, not {:?}", by_reference.err()),
-        }
-    }
+/// What the crate and the reference say of bytes.
+fn verdict(bytes: &[u8]) -> Option<Error> {
+    judged(bytes).err()
 }
 
 fn hostile_stashes(layout: Layout) {
     for saved in kinds(layout).into_iter().map(Saved::new) {
-        assert_eq!(saved.verdict(&saved.bytes), None);
+        assert_eq!(verdict(&saved.bytes), None);
         entries_of_no_table(&saved);
         entries_out_of_order(&saved);
         numbers_that_do_not_agree(&saved);
@@ -143,18 +128,23 @@ fn entries_of_no_table(saved: &Saved) {
             invalid.extend([least, 40, 63].map(|known| [1 << known, knows(known)]));
             // Any length that entries can have, at a position that keeps the order.
             for known in [least, 40, 63].into_iter().filter(|_| entry == 0) {
-                let fault = saved.verdict(&saved.with_entry(0, [2, knows(known)]));
+                let fault = verdict(&saved.with_entry(0, [2, knows(known)]));
                 assert_eq!(fault, None, "{known} bits are known");
             }
         } else if entry == ENTRIES - 1 {
             let beyond = saved.words.next_multiple_of(2);
             let positions = [beyond, beyond + 2, 1 << 32, 1 << 63, u64::MAX - 1];
             invalid.extend(positions.map(|position| [position, rest]));
-            assert_eq!(saved.verdict(&saved.with_entry(entry, [beyond - 2, rest])), None);
+            assert_eq!(verdict(&saved.with_entry(entry, [beyond - 2, rest])), None);
         }
         for numbers in invalid {
-            let fault = saved.verdict(&saved.with_entry(entry, numbers));
-            assert_eq!(fault, Some(Fault::InvalidEntry(entry)), "{numbers:x?}: {:?}", saved.kind);
+            let fault = verdict(&saved.with_entry(entry, numbers));
+            assert_eq!(
+                fault,
+                Some(Error::InvalidEntry { entry }),
+                "{numbers:x?}: {:?}",
+                saved.kind
+            );
         }
     }
 }
@@ -165,27 +155,27 @@ fn entries_out_of_order(saved: &Saved) {
             let (a, b) = bytes.split_at_mut(saved.at(other)[0]);
             a[saved.at(one)[0]..][..PAIR].swap_with_slice(&mut b[..PAIR]);
         });
-        assert_eq!(saved.verdict(&swapped), Some(Fault::InvalidEntry(one + 1)));
+        assert_eq!(verdict(&swapped), Some(Error::InvalidEntry { entry: one + 1 }));
         // Equal but for the number of copies.
         for more in 0..3 {
             let [position, rest] = saved.entry(one);
             let twice = saved.with_entry(one + 1, [position, rest + (more << 39)]);
-            assert_eq!(saved.verdict(&twice), Some(Fault::InvalidEntry(one + 1)));
+            assert_eq!(verdict(&twice), Some(Error::InvalidEntry { entry: one + 1 }));
         }
     }
 }
 
 fn numbers_that_do_not_agree(saved: &Saved) {
     let says = |numbers: &[(usize, u64)], fault| {
-        assert_eq!(saved.verdict(&saved.with(numbers)), Some(fault), "{numbers:?}");
+        assert_eq!(verdict(&saved.with(numbers)), Some(fault), "{numbers:?}");
     };
-    let impossible = || Fault::ImpossibleTable(saved.words);
+    let impossible = || Error::ImpossibleTable { words: saved.words };
     let slots = saved.words * saved.kind.layout.slots as u64;
     let copies = number(&saved.bytes, at::COPIES);
     for entries in [slots + 1, copies + 1, 1 << 60, u64::MAX / 16, u64::MAX] {
         says(&[(at::STASHED, entries)], impossible());
         // With a number of copies that would be right for it.
-        let fault = if entries > slots { impossible() } else { Fault::Truncated };
+        let fault = if entries > slots { impossible() } else { Error::Truncated };
         says(&[(at::STASHED, entries), (at::COPIES, entries)], fault);
     }
     for copies in [0, ENTRIES as u64 - 1, MOST_COPIES * ENTRIES as u64 + 1, 1 << 63, u64::MAX] {
@@ -193,8 +183,8 @@ fn numbers_that_do_not_agree(saved: &Saved) {
     }
     says(&[(at::STASHED, 0)], impossible());
     // Fewer entries than there are: the checksum is elsewhere.
-    says(&[(at::STASHED, 2)], Fault::Damaged);
-    let wrong = |stated: u64, found: u64| Fault::WrongLen {
+    says(&[(at::STASHED, 2)], Error::Damaged);
+    let wrong = |stated: u64, found: u64| Error::WrongLen {
         stated: stated as usize,
         found: found as usize,
     };
@@ -205,7 +195,7 @@ fn numbers_that_do_not_agree(saved: &Saved) {
         let [_, rest] = saved.entry(entry);
         says(&[(saved.at(entry)[1], rest + (1 << 39))], wrong(copies, copies + 1));
         // As many as an entry can have, which are in the header.
-        assert_eq!(saved.verdict(&saved.with_most(&[entry])), None);
+        assert_eq!(verdict(&saved.with_most(&[entry])), None);
     }
 }
 
@@ -214,7 +204,7 @@ fn each_bit_flipped(saved: &Saved) {
     let fields = (saved.start..saved.start + PAIR * ENTRIES).chain(at::STASHED..at::CHECKSUM);
     let flipped = fields.flat_map(|byte| 8 * byte..8 * byte + 8).map(|bit| {
         let bytes = forged(&saved.bytes, |bytes| bytes[bit / 8] ^= 1 << (bit % 8));
-        saved.verdict(&bytes)
+        verdict(&bytes)
     });
     assert!(flipped.filter(Option::is_none).count() > 0, "some bits of a core");
 }
