@@ -76,30 +76,46 @@ pub trait Subject: Any + Debug + Send + Sync {
     /// From an iterator.
     fn insert_all(&self, items: &[Item]) -> Result<(), Error>;
     /// Only for filters.
-    fn insert_unique(&self, item: Item) -> Result<bool, Error>;
+    fn insert_unique(&self, _: Item) -> Result<bool, Error> {
+        unreachable!("a maplet is a multimap")
+    }
     /// Only for filters. Which items were new, up to one that failed.
-    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>);
+    fn insert_unique_each(&self, _: &[Item]) -> (Vec<bool>, Option<Error>) {
+        unreachable!("a maplet is a multimap")
+    }
     /// Only for maplets.
-    fn try_replace(&self, item: Item, new: Value) -> Result<bool, Error>;
+    fn try_replace(&self, _: Item, _: Value) -> Result<bool, Error> {
+        unreachable!("a filter has no values")
+    }
     /// Only for maplets, where nothing keeps it from being done.
     fn replace(&self, item: Item, new: Value) -> bool {
         self.try_replace(item, new).expect("a value that fits, and memory")
     }
     /// Only for maplets. Which items have got a new value.
-    fn replace_each(&self, items: &[(Item, Value)]) -> Vec<bool>;
+    fn replace_each(&self, _: &[(Item, Value)]) -> Vec<bool> {
+        unreachable!("a filter has no values")
+    }
     /// Only for maplets.
-    fn remove_value(&self, value: Value) -> usize;
+    fn remove_value(&self, _: Value) -> usize {
+        unreachable!("a filter has no values")
+    }
     /// Only for maplets.
-    fn insert_if_absent(&self, item: Item) -> Result<bool, Error>;
-    /// Only for maplets, where nothing keeps it from being done. From which of its values, and whether to another one,
-    /// `new` says.
-    fn update(&self, hash: u64, new: &dyn Fn(Value) -> Option<Value>) -> Option<Value>;
+    fn insert_if_absent(&self, _: Item) -> Result<bool, Error> {
+        unreachable!("a filter has no values")
+    }
+    /// Only for maplets, where nothing keeps it from being done. Of one of its values the closure says which takes its
+    /// place, if any.
+    fn update(&self, _: u64, _: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
+        unreachable!("a filter has no values")
+    }
     fn remove(&self, item: Item) -> bool;
     fn remove_each(&self, items: &[Item]) -> Vec<bool>;
     /// All in ascending order.
     fn values(&self, hash: u64) -> Vec<Value>;
     fn contains(&self, hash: u64) -> bool;
     fn contains_each(&self, hashes: &[u64]) -> Vec<bool>;
+    /// By one batch, all in ascending order; of a filter only whether there is one.
+    fn values_each(&self, hashes: &[u64]) -> Vec<Vec<Value>>;
     /// What a view of these bytes, as of its snapshot, says of each hash: whether it is there, and its values in
     /// ascending order.
     fn viewed(&self, bytes: &[u8], is_trusted: bool, hashes: &[u64]) -> Result<Vec<Viewed>, Error>;
@@ -233,21 +249,6 @@ subject! {
         assert_eq!(count, new.iter().filter(|&&new| new).count());
         (new, failed)
     }
-    fn try_replace(&self, _: Item, _: Value) -> Result<bool, Error> {
-        unreachable!("a filter has no values")
-    }
-    fn replace_each(&self, _: &[(Item, Value)]) -> Vec<bool> {
-        unreachable!("a filter has no values")
-    }
-    fn remove_value(&self, _: Value) -> usize {
-        unreachable!("a filter has no values")
-    }
-    fn insert_if_absent(&self, _: Item) -> Result<bool, Error> {
-        unreachable!("a filter has no values")
-    }
-    fn update(&self, _: u64, _: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
-        unreachable!("a filter has no values")
-    }
     fn remove(&self, (hash, _): Item) -> bool {
         self.remove(&Prehashed(hash))
     }
@@ -262,6 +263,10 @@ subject! {
         self.contains_many(Prehashed::slice(hashes), &mut found).expect("as long");
         assert_eq!(found, self.contains_each(Prehashed::slice(hashes)));
         found
+    }
+    fn values_each(&self, hashes: &[u64]) -> Vec<Vec<Value>> {
+        let found = self.contains_each(Prehashed::slice(hashes));
+        found.into_iter().map(|found| vec![0; found.into()]).collect()
     }
     fn viewed(&self, bytes: &[u8], is_trusted: bool, hashes: &[u64]) -> Result<Vec<Viewed>, Error> {
         let trusting = CuckooFilterView::from_trusted_bytes;
@@ -285,12 +290,6 @@ subject! {
     }
     fn insert(&self, (hash, value): Item) -> Result<(), Error> {
         self.insert(&Prehashed(hash), value)
-    }
-    fn insert_unique(&self, _: Item) -> Result<bool, Error> {
-        unreachable!("a maplet is a multimap")
-    }
-    fn insert_unique_each(&self, _: &[Item]) -> (Vec<bool>, Option<Error>) {
-        unreachable!("a maplet is a multimap")
     }
     fn try_replace(&self, (hash, old): Item, new: Value) -> Result<bool, Error> {
         self.replace(&Prehashed(hash), old, new)
@@ -324,13 +323,13 @@ subject! {
         let first = hashes.first().map_or(Candidates::new(), |&hash| self.get(&Prehashed(hash)));
         let mut found = vec![first; hashes.len()];
         self.get_many(Prehashed::slice(hashes), &mut found).expect("as long");
-        let each = hashes.iter().zip(found).zip(self.get_each(Prehashed::slice(hashes)));
-        each.map(|((&hash, found), again)| {
-            let values = self.values(hash);
-            assert_eq!([ascending(found), ascending(again)], [&values[..]; 2]);
-            !values.is_empty()
-        })
-        .collect()
+        let found: Vec<_> = found.into_iter().map(ascending).collect();
+        assert_eq!(found, self.values_each(hashes));
+        assert!(hashes.iter().map(|&hash| self.values(hash)).eq(found.iter().cloned()));
+        found.iter().map(|values| !values.is_empty()).collect()
+    }
+    fn values_each(&self, hashes: &[u64]) -> Vec<Vec<Value>> {
+        self.get_each(Prehashed::slice(hashes)).into_iter().map(ascending).collect()
     }
     fn viewed(&self, bytes: &[u8], is_trusted: bool, hashes: &[u64]) -> Result<Vec<Viewed>, Error> {
         let trusting = CuckooMapletView::from_trusted_bytes;

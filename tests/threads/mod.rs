@@ -3,6 +3,5 @@
 mod full;
 mod inconclusive;
 mod litmus;
-mod maplets;
 mod snapshots;
 mod stress;

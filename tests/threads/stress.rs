@@ -1,317 +1,343 @@
-//! Threads on the real machine: settled keys are found while others kick, insert and remove.
+//! Threads on the real machine: settled items are found while others insert, remove, replace, kick and let it grow.
 //!
-//! On a long run of length n each test makes n times 10^8 lookups of settled keys in all, over all tables
+//! On a long run of length n each test of filters makes n times 10^8 lookups of settled keys in all, over all tables
 //! and numbers of threads.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use coucal::{Error, Prehashed, Storage};
+use coucal::{Error, Prehashed};
+use coucal_reference::format::Value;
 use rand::{Rng, RngExt};
 
 use crate::common::{
-    Filter, Growing, Layout, Random, Stopped, default_layout, hashes, random, repetitions, turn,
-    usually,
+    Item, Kind, Layout, Random, Stop, Stopped, Subject, default_layout, hashes, random,
+    repetitions, turn, usually,
 };
+
+of_each_layout! {
+    filters
+    maplets
+}
+
+of_each_growing_layout! {
+    small_filters_grow
+    small_maplets_grow
+}
 
 /// Lookups of a long run.
 const LONG: u64 = 100_000_000;
 
-/// What a writer owns: nobody else inserts or removes these hashes.
-struct Writer {
-    random: Random,
-    held: Vec<u64>,
+/// What the threads do.
+#[derive(Clone, Copy)]
+struct Plan {
+    writers: usize,
+    readers: usize,
+    /// Keys that are there all the time.
+    settle: usize,
+    /// Pairs or items at most.
+    most: usize,
+    /// Of each writer, at least.
+    operations: usize,
+    /// Of all readers, at least.
+    lookups: u64,
+    seed: u64,
 }
 
-impl Writer {
-    fn new(seed: u64) -> Self {
-        Self { random: random(seed), held: Vec::new() }
+/// What the threads share.
+struct Shared<'a> {
+    kind: Kind,
+    subject: &'a dyn Subject,
+    plan: Plan,
+    /// Each has the value 0. Of a maplet, those of `has_other` have another one.
+    settled: Vec<u64>,
+    /// Writers that are not done.
+    writing: AtomicUsize,
+    looked_up: AtomicU64,
+    /// Set by a reader that ends, so that an assertion ends all of them.
+    stop: AtomicBool,
+}
+
+impl Shared<'_> {
+    /// Whether a settled key has another value, which is replaced all the time: the largest one, or 1.
+    fn has_other(&self, hash: u64) -> bool {
+        self.kind.value_bits > 0 && hash.is_multiple_of(4)
     }
 
-    /// Inserts while the load is below a mark between 93 and 97 %, removes while it is above. The
-    /// load is looked at once for some operations: in a large table that takes a while.
-    fn work(&mut self, filter: &Filter) {
-        let most = (filter.slots() as f64 * self.random.random_range(0.93..0.97)) as usize;
-        let below = filter.len() < most.max(filter.slots() / 2);
-        for _ in 0..(filter.slots() / 256).clamp(1, 64) {
-            if below {
-                // In a full table it may be refused.
-                let _ = self.insert(filter);
-            } else if self.held.is_empty() {
-                thread::yield_now();
-            } else {
-                let chosen = self.random.random_range(0..self.held.len());
-                assert!(
-                    filter.remove(&Prehashed(self.held.swap_remove(chosen))),
-                    "a held item is lost"
-                );
+    fn is_looked_up(&self) -> bool {
+        self.looked_up.load(Ordering::Relaxed) >= self.plan.lookups
+    }
+
+    /// Each settled key has its value, and those with another have that or the one that replaces it.
+    fn look(&self, reader: usize) {
+        let _stop = Stop(&self.stop);
+        let (last, first) = self.settled.split_at(reader * self.settled.len() / self.plan.readers);
+        let batches = first.chunks(64).chain(last.chunks(64)).cycle();
+        for (n, batch) in batches.enumerate() {
+            let found: Vec<Vec<Value>> = match (n + reader) % 8 {
+                // A filter counts under locks: seldom.
+                0 => batch.iter().map(|&hash| self.subject.values(hash)).collect(),
+                1 | 2 => self.subject.values_each(batch),
+                _ => {
+                    let is_there = |&hash: &u64| self.subject.contains(hash);
+                    assert!(batch.iter().all(is_there), "a settled key is missed");
+                    Vec::new()
+                }
+            };
+            for (&hash, values) in batch.iter().zip(found) {
+                assert!(values.contains(&0), "a settled value is missed: {values:?}");
+                let has_other = values.contains(&self.kind.top()) || values.contains(&1);
+                assert!(has_other || !self.has_other(hash), "neither old nor new: {values:?}");
+            }
+            self.looked_up.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            let is_done = self.writing.load(Ordering::SeqCst) == 0 && self.is_looked_up();
+            if is_done || self.stop.load(Ordering::Relaxed) {
+                break;
             }
         }
     }
+}
 
-    fn insert<L: Storage>(&mut self, filter: &Filter<L>) -> Result<(), Error> {
-        let hash = self.random.next_u64();
-        let stored = if hash.is_multiple_of(2) {
-            filter.insert(&Prehashed(hash)).map(|()| true)
+/// What a writer owns: nobody else inserts, replaces or removes these.
+struct Writer<'a> {
+    shared: &'a Shared<'a>,
+    random: Random,
+    /// How many items it may have.
+    share: usize,
+    held: Vec<Item>,
+    /// Settled keys, and which of their values is next.
+    changing: Vec<(u64, [Value; 2])>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(shared: &'a Shared<'a>, number: usize) -> Self {
+        let of_others = shared.settled.iter().filter(|&&hash| shared.has_other(hash));
+        let own = of_others.clone().skip(number).step_by(shared.plan.writers);
+        let room = shared.plan.most.saturating_sub(shared.settled.len() + of_others.count());
+        Self {
+            shared,
+            random: random(shared.plan.seed + number as u64 + 1),
+            // In a small table of fixed size, more than there is room for.
+            share: (room / shared.plan.writers).max(usize::from(!shared.kind.grows)),
+            held: Vec::new(),
+            changing: own.map(|&hash| (hash, [shared.kind.top(), 1])).collect(),
+        }
+    }
+
+    fn insert(&mut self) {
+        let Shared { kind, subject, .. } = *self.shared;
+        let item = (self.random.next_u64(), self.random.random_range(0..=kind.top()));
+        let stored = if kind.value_bits > 0 || item.0.is_multiple_of(2) {
+            subject.insert(item).map(|()| true)
         } else {
             // A colliding item of another writer makes it `Ok(false)`.
-            filter.insert_unique(&Prehashed(hash))
+            subject.insert_unique(item)
         };
-        if stored == Ok(true) {
-            self.held.push(hash);
-            assert!(filter.contains(&Prehashed(hash)), "a writer's own insert is lost");
+        match stored {
+            Ok(false) => {}
+            Ok(true) => {
+                self.held.push(item);
+                assert!(subject.contains(item.0), "a writer's own insert is lost");
+                assert!(subject.values(item.0).contains(&item.1), "an own value is missed");
+            }
+            // Some slots of a small table may be out of reach of the last inserts.
+            Err(error) => assert!(error == Error::Full && !kind.grows, "{error}: {subject:?}"),
         }
-        stored.map(|_| ())
+    }
+
+    fn step(&mut self) {
+        let Shared { kind, subject, .. } = *self.shared;
+        let most = self.share - self.random.random_range(0..=self.share / 16);
+        match self.random.random_range(0..8) {
+            0..6 if self.held.len() < most => self.insert(),
+            6 if !self.changing.is_empty() && self.random.random() => {
+                let at = self.random.random_range(0..self.changing.len());
+                let (hash, values) = &mut self.changing[at];
+                assert!(subject.replace((*hash, values[0]), values[1]), "a pair is lost");
+                values.swap(0, 1);
+            }
+            6 if kind.value_bits > 0 && !self.held.is_empty() => {
+                let at = self.random.random_range(0..self.held.len());
+                let new = self.random.random_range(0..=kind.top());
+                assert!(subject.replace(self.held[at], new), "a pair is lost");
+                self.held[at].1 = new;
+            }
+            _ if !self.held.is_empty() => {
+                let item = self.held.swap_remove(self.random.random_range(0..self.held.len()));
+                assert!(subject.remove(item), "a held item is lost");
+            }
+            _ => thread::yield_now(),
+        }
+    }
+
+    /// What it has at the end.
+    fn work(mut self) -> Vec<Item> {
+        let Shared { plan, writing, stop, .. } = self.shared;
+        let _stopped = Stopped(writing);
+        let is_done = |steps| steps >= plan.operations && self.shared.is_looked_up();
+        for steps in 0.. {
+            if is_done(steps) || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            self.step();
+        }
+        let changing = self.changing.into_iter().map(|(hash, [now, _])| (hash, now));
+        self.held.into_iter().chain(changing).collect()
     }
 }
 
-/// Half the table settled, half of it in motion; `threads` writers and readers in turn.
-fn settled_keys_are_found_in(layout: Layout, slots: usize, threads: usize, lookups: u64) {
+/// Some keys are settled, and found at every look, whatever is written, kicked and split meanwhile. In the end all is
+/// exact. Says how many settled keys were looked up.
+fn settled_keys_are_found(kind: Kind, subject: &dyn Subject, plan: Plan) -> u64 {
     let _turn = turn();
-    let filter = layout.filter_of_slots(slots);
-    let mut random = random((slots * threads) as u64);
-    let settled: Vec<u64> = (0..slots / 2).map(|_| random.next_u64()).collect();
-    let settled: Vec<u64> =
-        settled.into_iter().filter(|&hash| filter.insert(&Prehashed(hash)) == Ok(())).collect();
-    // Readers also write, in turn, where there is but one thread for both.
-    let writers = (threads / 2).max(1);
-    let readers = (threads - writers).max(1);
-    let looked_up = AtomicU64::new(0);
+    let slots = subject.slots();
+    let settled = hashes(plan.seed).take(plan.settle);
+    let settled = settled.filter(|&hash| subject.insert((hash, 0)).is_ok()).collect();
+    let (writing, looked_up) = (AtomicUsize::new(plan.writers), AtomicU64::new(0));
     let stop = AtomicBool::new(false);
-    let start = Barrier::new(writers + readers);
-
-    // Full from the start, as far as it goes: the last slots of a tiny table may be out of reach.
-    let mut working: Vec<_> = (1..=writers as u64).map(Writer::new).collect();
-    let mut missing = (slots * 93).div_ceil(100).saturating_sub(settled.len());
-    for attempt in 0..slots {
-        if missing > 0 {
-            let writer = &mut working[attempt % writers];
-            let before = writer.held.len();
-            let _ = writer.insert(&filter);
-            missing -= writer.held.len() - before;
+    let shared = Shared { kind, subject, plan, settled, writing, looked_up, stop };
+    for &hash in shared.settled.iter().filter(|&&hash| shared.has_other(hash)) {
+        subject.insert((hash, kind.top())).expect("half full");
+    }
+    assert_eq!(subject.slots(), slots, "half full");
+    let mut writers: Vec<_> =
+        (0..plan.writers).map(|number| Writer::new(&shared, number)).collect();
+    if !kind.grows {
+        // Full from the start, so that inserts kick.
+        for writer in &mut writers {
+            for _ in 0..2 * writer.share {
+                if writer.held.len() < writer.share {
+                    writer.insert();
+                }
+            }
         }
+        let is_large = slots >= 1024 * kind.layout.slots && kind.layout.slots >= 4;
+        assert!(!is_large || subject.load_factor() >= 0.93, "{subject:?}");
     }
-    if slots >= 1024 * layout.slots && layout.slots >= 4 {
-        assert!(filter.load_factor() >= 0.93, "{}", filter.load_factor());
-    }
-
-    let held: Vec<u64> = thread::scope(|scope| {
-        let writing: Vec<_> = working
+    let start = &Barrier::new(plan.writers + plan.readers);
+    let held: Vec<Item> = thread::scope(|scope| {
+        let shared = &shared;
+        for reader in 0..plan.readers {
+            scope.spawn(move || {
+                start.wait();
+                shared.look(reader);
+            });
+        }
+        let writers = writers.into_iter().map(|writer| {
+            scope.spawn(move || {
+                start.wait();
+                writer.work()
+            })
+        });
+        let writers: Vec<_> = writers.collect();
+        writers
             .into_iter()
-            .map(|mut writer| {
-                let (filter, start, stop) = (&filter, &start, &stop);
-                scope.spawn(move || {
-                    start.wait();
-                    while !stop.load(Ordering::Relaxed) {
-                        writer.work(filter);
-                    }
-                    writer.held
-                })
-            })
-            .collect();
-        let reading: Vec<_> = (0..readers)
-            .map(|reader| {
-                let (filter, start, settled, looked_up) = (&filter, &start, &settled, &looked_up);
-                scope.spawn(move || {
-                    const BATCH: usize = 64;
-                    let mut found = [false; BATCH];
-                    start.wait();
-                    let mut at = reader * settled.len() / readers;
-                    while looked_up.fetch_add(BATCH as u64, Ordering::Relaxed) < lookups {
-                        at = if at + BATCH > settled.len() { 0 } else { at };
-                        let batch = &settled[at..settled.len().min(at + BATCH)];
-                        if reader % 2 == 0 {
-                            for &hash in batch.iter().cycle().take(BATCH) {
-                                assert!(
-                                    filter.contains(&Prehashed(hash)),
-                                    "a settled item is missed"
-                                );
-                            }
-                        } else {
-                            let found = &mut found[..batch.len()];
-                            filter
-                                .contains_many(Prehashed::slice(batch), found)
-                                .expect("equal lengths");
-                            assert!(found.iter().all(|&found| found), "a settled item is missed");
-                        }
-                        at += BATCH;
-                    }
-                })
-            })
-            .collect();
-        let results: Vec<_> = reading.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        stop.store(true, Ordering::Relaxed);
-        let held =
-            writing.into_iter().flat_map(|w| w.join().expect("a writer's assertion")).collect();
-        for result in results {
-            result.expect("a reader's assertion");
-        }
-        held
+            .flat_map(|writer| writer.join().expect("a writer's assertion"))
+            .collect()
     });
-
-    assert_eq!(filter.len(), settled.len() + held.len(), "{slots} slots, {threads} threads");
-    for hash in settled.iter().chain(&held) {
-        assert!(filter.contains(&Prehashed(*hash)));
+    let all: Vec<Item> = shared.settled.iter().map(|&hash| (hash, 0)).chain(held).collect();
+    assert!(!kind.grows || all.len() * 10 >= plan.most * 9, "{} of {}", all.len(), plan.most);
+    assert_eq!(subject.len(), all.len(), "{subject:?}");
+    for &(hash, value) in &all {
+        assert!(subject.values(hash).contains(&value), "{subject:?}");
     }
-    for hash in settled.iter().chain(&held) {
-        assert!(filter.remove(&Prehashed(*hash)), "each stored copy can be removed");
-    }
-    assert!(filter.is_empty());
+    assert!(all.into_iter().all(|item| subject.remove(item)), "each can be removed: {subject:?}");
+    assert!(subject.is_empty());
+    shared.looked_up.into_inner()
 }
 
-fn settled_keys_are_found(layout: Layout) {
+/// Half of the table settled, half of it in motion, at so high a load that most inserts kick.
+fn filters(layout: Layout) {
     // The largest are beyond the cache.
     let all = [2, 4, 6, 16, 128, 1024, 1 << 14, 1 << 17, 1 << 20];
     let largest = if layout == default_layout() { 8 } else { 6 };
     let buckets = &all[..usually(largest, 9)];
     let threads = [2, 4, 8];
-    let share = repetitions(250_000, LONG) / (buckets.len() * threads.len()) as u64;
-    for &buckets in buckets {
-        for threads in threads {
-            settled_keys_are_found_in(layout, buckets * layout.slots, threads, share);
-        }
+    let lookups = repetitions(250_000, LONG) / (buckets.len() * threads.len()) as u64;
+    for (&buckets, threads) in buckets.iter().flat_map(|of| threads.map(|threads| (of, threads))) {
+        let filter = layout.filter_of_slots(buckets * layout.slots);
+        let (slots, half) = (filter.slots(), threads / 2);
+        let plan = Plan {
+            writers: half,
+            readers: half,
+            settle: slots / 2,
+            most: (slots as f64 * 0.95) as usize,
+            operations: 0,
+            lookups,
+            seed: (slots * threads) as u64,
+        };
+        settled_keys_are_found(Kind { layout, grows: false, value_bits: 0 }, &filter, plan);
     }
 }
 
-of_each_layout!(settled_keys_are_found);
+/// Nearly full.
+fn maplets(layout: Layout) {
+    for (most, value_bits, operations) in [(20, 1, 30_000), (500, 3, 30_000), (20_000, 2, 60_000)] {
+        let kind = Kind { layout, grows: false, value_bits };
+        let operations = operations / usually(5, 1);
+        let (settle, lookups, seed) = (most / 4, 0, 1);
+        let plan = Plan { writers: 4, readers: 4, settle, most, operations, lookups, seed };
+        settled_keys_are_found(kind, &*kind.build(0, most), plan);
+    }
+}
 
-of_each_growing_layout!(settled_keys_are_found_while_small_filters_grow);
+/// From the smallest table to twice its size.
+fn small_maplets_grow(layout: Layout) {
+    for round in 0..usually(3, 10) {
+        let kind = Kind { layout, grows: true, value_bits: 1 + round % 3 };
+        let slots = kind.build(1, 1).slots();
+        let most = (2 * slots) as f64 * layout.target();
+        let maplet = kind.build(1, most as usize);
+        let (most, operations, seed) = (most as usize, 10_000, round.into());
+        let plan =
+            Plan { writers: 4, readers: 4, settle: slots / 8, most, operations, lookups: 0, seed };
+        settled_keys_are_found(kind, &*maplet, plan);
+        assert!(maplet.slots() > slots, "{maplet:?}");
+    }
+}
 
-/// Threads make a filter grow from its first size to `most` items. Each inserts, some by `insert_unique`,
-/// and now and then removes what it has inserted, or counts a settled item; the others look settled items
-/// up, which must be there at every look, whatever is split meanwhile. In the end all of it is exact.
-///
-/// Says how many settled items were looked up.
-fn settled_keys_are_found_while_it_grows(
+/// So many times with each number of threads, from the first size to the last, and until one part in `share` of the
+/// lookups of a long run is made.
+fn grow_often(
     layout: Layout,
     [first, most]: [usize; 2],
-    threads: usize,
-    seed: u64,
-) -> u64 {
-    let _turn = turn();
-    let filter = layout.growing(first, most);
-    let (slots, settle) = (filter.slots(), filter.slots() / 2);
-    let settled: Vec<u64> = hashes(seed)
-        .take(settle)
-        .filter(|&hash| filter.insert(&Prehashed(hash)) == Ok(()))
-        .collect();
-    assert_eq!(filter.slots(), slots, "half full");
-    let writers = (threads / 2).max(1);
-    let readers = threads - writers;
-    let start = Barrier::new(threads);
-    let writing = AtomicUsize::new(writers);
-    // Each has its share of the items, so that all of them fit.
-    let share = (most - settled.len()) / writers;
-
-    let (held, looks): (Vec<u64>, u64) = thread::scope(|scope| {
-        let (filter, settled, start, writing) = (&filter, &settled, &start, &writing);
-        let writers: Vec<_> = (1..=writers as u64)
-            .map(|number| {
-                scope.spawn(move || {
-                    // However it ends, the readers must not go on for ever.
-                    let _stopped = Stopped(writing);
-                    let mut writer = Writer::new(seed + number);
-                    start.wait();
-                    grow(&mut writer, filter, settled, share);
-                    writer.held
-                })
-            })
-            .collect();
-        let readers: Vec<_> = (0..readers)
-            .map(|reader| {
-                scope.spawn(move || {
-                    start.wait();
-                    look(filter, settled, reader, writing)
-                })
-            })
-            .collect();
-        let looks = readers.into_iter().map(|r| r.join().expect("a reader's assertion")).sum();
-        let held = writers.into_iter().flat_map(|w| w.join().expect("a writer's assertion"));
-        (held.collect(), looks)
-    });
-
-    assert!(held.len() >= writers * share * 9 / 10, "{} of {most}", held.len());
-    assert_eq!(filter.len(), settled.len() + held.len(), "{filter:?}");
-    for hash in settled.iter().chain(&held) {
-        assert!(filter.contains(&Prehashed(*hash)), "{filter:?}");
-    }
-    for hash in settled.iter().chain(&held) {
-        assert!(filter.remove(&Prehashed(*hash)), "each stored copy can be removed");
-    }
-    assert!(filter.is_empty());
-    looks
-}
-
-/// Inserts until `share` items are held, and removes every eighth time.
-fn grow(writer: &mut Writer, filter: &Growing, settled: &[u64], share: usize) {
-    // With short fingerprints some items are refused as copies: then it ends without them.
-    for _ in 0..2 * share {
-        if writer.held.len() >= share {
-            break;
-        }
-        let inserted = writer.insert(filter);
-        assert_ne!(inserted, Err(Error::Full), "below the greatest capacity");
-        match writer.random.random_range(0..8) {
-            0 if !writer.held.is_empty() => {
-                let chosen = writer.random.random_range(0..writer.held.len());
-                assert!(
-                    filter.remove(&Prehashed(writer.held.swap_remove(chosen))),
-                    "an item is lost"
-                );
-            }
-            1 if !settled.is_empty() => {
-                let chosen = settled[writer.random.random_range(0..settled.len())];
-                assert!(filter.count(&Prehashed(chosen)) > 0, "a settled item is not counted");
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Looks up settled items, as long as anybody writes, and says how many.
-fn look(filter: &Growing, settled: &[u64], reader: usize, writing: &AtomicUsize) -> u64 {
-    let mut looks = 0;
-    let mut found = [false; 64];
-    while writing.load(Ordering::SeqCst) > 0 {
-        for batch in settled.chunks(64) {
-            if reader.is_multiple_of(2) {
-                for &hash in batch {
-                    assert!(filter.contains(&Prehashed(hash)), "a settled item is missed");
-                }
-            } else {
-                let found = &mut found[..batch.len()];
-                filter.contains_many(Prehashed::slice(batch), found).expect("equal lengths");
-                assert!(found.iter().all(|&found| found), "a settled item is missed");
-            }
-            looks += batch.len() as u64;
-        }
-    }
-    looks
-}
-
-/// So many times with each number of threads, and until one part in `share` of the lookups that were asked
-/// for is made.
-fn grow_often(layout: Layout, range: [usize; 2], threads: &[usize], times: u64, share: u64) {
+    threads: &[usize],
+    times: u64,
+    share: u64,
+) {
+    let kind = Kind { layout, grows: true, value_bits: 0 };
     let asked = repetitions(0, LONG) / share / threads.len() as u64;
     for &threads in threads {
         let (mut looks, mut round) = (0, 0);
         while round < times || looks < asked {
-            looks += settled_keys_are_found_while_it_grows(layout, range, threads, round);
+            let filter = kind.build(first, most);
+            let (half, settle) = (threads / 2, filter.slots() / 2);
+            // One of two steps makes it larger: so it is as large as it gets for some time.
+            let operations = 3 * (most - settle) / half;
+            let plan = Plan {
+                writers: half,
+                readers: half,
+                settle,
+                most,
+                operations,
+                lookups: 0,
+                seed: round,
+            };
+            looks += settled_keys_are_found(kind, &*filter, plan);
             round += 1;
         }
-        println!("{} {range:?}, {threads} threads: {looks} looks in {round} rounds", layout.name);
+        println!("{} to {most}, {threads} threads: {looks} looks in {round} rounds", layout.name);
     }
 }
 
-/// Small filters grow, many times.
-fn settled_keys_are_found_while_small_filters_grow(layout: Layout) {
+fn small_filters_grow(layout: Layout) {
     grow_often(layout, [0, usually(10_000, 20_000)], &[2, 4, 8], usually(2, 10), 54);
 }
 
 /// From 2^9 slots to 2^18, on a long run from 2^13 to 2^22.
 #[test]
-fn settled_keys_are_found_while_a_filter_doubles_nine_times() {
+fn filters_grow_nine_doublings() {
     let range = [0, 9].map(|doublings| {
         let slots = 1_u64 << (usually(9, 13) + doublings);
         (slots as f64 * (default_layout().target() - 0.04)) as usize
@@ -321,7 +347,7 @@ fn settled_keys_are_found_while_a_filter_doubles_nine_times() {
 
 /// From the smallest table to 2^16 slots, on a long run to 2^20.
 #[test]
-fn settled_keys_are_found_while_the_smallest_filter_grows_far() {
+fn filters_grow_from_the_smallest() {
     let layout = Layout::named("Fp32x2");
     let most = ((1_u64 << usually(16, 20)) as f64 * (layout.target() - 0.01)) as usize;
     grow_often(layout, [0, most], &[2, 8], 1, 6);
