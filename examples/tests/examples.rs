@@ -48,14 +48,6 @@ fn shared_cache_saves_reads() {
 }
 
 #[test]
-fn partitions_reads_those_that_have_the_key() {
-    let table = output("partitions", &[]);
-    let reads = ["all", "filters", "maplet", "merged"].map(|way| numbers(&table, way)[1]);
-    // A key in two exists, and has two rows or fewer on average.
-    assert!(reads[0] == 3_200_000 && reads[1..].iter().all(|&reads| reads < 75_000), "{table}");
-}
-
-#[test]
 fn lsm_gives_the_newest_version_of_each_key_after_each_crash() {
     let printed = output("lsm", &[]);
     let lines: Vec<&str> = printed.lines().collect();
@@ -303,7 +295,7 @@ fn wrong_arguments_and_a_folder_that_is_not_there_are_named() {
         assert_eq!(run.status.code(), Some(2), "{argument}");
         assert!(text(&run.stderr).contains(&argument[..6]), "{}", text(&run.stderr));
     }
-    for name in ["idempotency", "lsm", "partitions", "replicas", "restart"] {
+    for name in ["idempotency", "lsm", "replicas", "restart"] {
         let run = example(name).arg("--nope").output().expect("it starts");
         assert!(!run.status.success() && run.stdout.is_empty(), "{name}: {}", text(&run.stdout));
     }
