@@ -10,16 +10,25 @@ use rand::{RngExt, SeedableRng};
 
 use super::{GrowingSeen, Seen, builder, most_generations};
 
+/// How items are inserted.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Single,
+    Slice,
+    Iterator,
+}
+
 /// Keys are numbers of hashes.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Insert(u16),
-    InsertIfAbsent(u16),
-    InsertMany(u16, u8),
-    InsertIfAbsentMany(u16, u8),
-    InsertAll(u16, u8),
-    Look(u16),
-    LookMany(u16, u8),
+    /// So many keys from one on; `restamps`: those that are there are seen again.
+    Insert {
+        by: By,
+        restamps: bool,
+        first: u16,
+        count: u8,
+    },
+    Look(u16, u8),
     Advance(u8),
     Clear,
     Reserve(u16),
@@ -28,16 +37,15 @@ enum Op {
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
-    let key = any::<u16>;
-    let keys = || (key(), 0..60_u8);
+    let by = prop_oneof![
+        150 => Just((By::Single, 1)),
+        140 => (Just(By::Slice), 0..60_u8),
+        30 => (Just(By::Iterator), 0..60_u8),
+    ];
+    let insert = (by, prop::bool::weighted(0.7), any::<u16>());
     let op = prop_oneof![
-        100 => key().prop_map(Op::Insert),
-        50 => key().prop_map(Op::InsertIfAbsent),
-        100 => keys().prop_map(|(first, count)| Op::InsertMany(first, count)),
-        40 => keys().prop_map(|(first, count)| Op::InsertIfAbsentMany(first, count)),
-        20 => keys().prop_map(|(first, count)| Op::InsertAll(first, count)),
-        20 => key().prop_map(Op::Look),
-        20 => keys().prop_map(|(first, count)| Op::LookMany(first, count)),
+        320 => insert.prop_map(|((by, count), restamps, first)| Op::Insert { by, restamps, first, count }),
+        40 => (any::<u16>(), 0..60_u8).prop_map(|(first, count)| Op::Look(first, count)),
         40 => (1..4_u8).prop_map(Op::Advance),
         2 => Just(Op::Clear),
         5 => (0..200_u16).prop_map(Op::Reserve),
@@ -58,7 +66,6 @@ struct Modelled<L: Storage> {
     has_doubled: bool,
     forgets_oldest: bool,
     reserve: fn(&Seen<L>, usize),
-    steps: u64,
 }
 
 impl<L: Storage> Modelled<L> {
@@ -93,88 +100,77 @@ impl<L: Storage> Modelled<L> {
         is_new
     }
 
-    /// What an insert has returned; whether it is full.
-    fn inserted(&mut self, hash: u64, restamps: bool, result: Result<bool, Error>) -> bool {
+    /// An insert of this item has failed.
+    fn is_full(&self, hash: u64, error: &Error) {
+        assert_eq!(error, &Error::Full);
+        assert!(!self.forgets_oldest && self.seen.fullness() >= 1.0, "{:?}", self.seen);
+        // An older item needs no room.
+        assert_eq!(self.age(hash), None);
+    }
+
+    fn insert_one(&mut self, item: Prehashed, restamps: bool) {
+        let result =
+            if restamps { self.seen.insert(&item) } else { self.seen.insert_if_absent(&item) };
         while self.generation < self.seen.generation() {
             assert!(self.forgets_oldest);
             self.advance();
         }
         match result {
-            Ok(is_new) => assert_eq!(is_new, self.insert(hash, restamps), "{:?}", self.seen),
-            Err(error) => {
-                assert_eq!(error, Error::Full);
-                assert!(!self.forgets_oldest && self.seen.fullness() >= 1.0, "{:?}", self.seen);
-                // An older item needs no room.
-                assert_eq!(self.age(hash), None);
-                return true;
-            }
+            Ok(is_new) => assert_eq!(is_new, self.insert(item.0, restamps), "{:?}", self.seen),
+            Err(error) => self.is_full(item.0, &error),
         }
-        false
     }
 
-    fn insert_one(&mut self, hash: u64, restamps: bool) {
-        let item = Prehashed(hash);
-        let result =
-            if restamps { self.seen.insert(&item) } else { self.seen.insert_if_absent(&item) };
-        self.inserted(hash, restamps, result);
-    }
-
-    fn insert_many(&mut self, items: &[Prehashed], restamps: bool) {
-        if self.forgets_oldest {
-            // Which of them makes room is not said.
-            return items.iter().for_each(|item| self.insert_one(item.0, restamps));
-        }
+    fn insert_many(&mut self, by: By, items: &[Prehashed], restamps: bool) {
         let mut new = vec![false; items.len()];
-        let result = if restamps {
-            self.seen.insert_many(items, &mut new)
-        } else {
-            self.seen.insert_if_absent_many(items, &mut new)
-        };
-        let (stored, count) = match result {
-            Ok(count) => (items.len(), count),
-            Err(Error::Stopped { index, stored, cause }) => {
-                assert!(self.inserted(items[index].0, restamps, Err(cause.clone())));
-                (index, stored)
+        let result = match by {
+            // Which of them makes room, a batch does not say.
+            _ if self.forgets_oldest => {
+                return items.iter().for_each(|&item| self.insert_one(item, restamps));
             }
+            By::Single => return items.iter().for_each(|&item| self.insert_one(item, restamps)),
+            By::Slice if restamps => self.seen.insert_many(items, &mut new),
+            By::Slice => self.seen.insert_if_absent_many(items, &mut new),
+            By::Iterator if restamps => self.seen.insert_all(items),
+            By::Iterator => self.seen.insert_if_absent_all(items),
+        };
+        let (tried, count) = match &result {
+            Ok(count) => (items.len(), *count),
+            Err(Error::Stopped { index, stored, .. }) => (*index, *stored),
             Err(error) => panic!("{error}"),
         };
-        for (item, &is_new) in items[..stored].iter().zip(&new) {
-            assert_eq!(self.insert(item.0, restamps), is_new);
+        let expected: Vec<bool> =
+            items[..tried].iter().map(|item| self.insert(item.0, restamps)).collect();
+        assert_eq!(count, expected.iter().filter(|&&is_new| is_new).count());
+        assert!(matches!(by, By::Iterator) || new[..tried] == expected, "{:?}", self.seen);
+        if let Err(Error::Stopped { cause, .. }) = result {
+            self.is_full(items[tried].0, cause);
         }
-        assert_eq!(new[..stored].iter().filter(|&&is_new| is_new).count(), count);
     }
 
-    fn look(&self, hash: u64) {
-        let (found, age) = (self.seen.contains(&Prehashed(hash)), self.seen.age(&Prehashed(hash)));
-        assert_eq!((found, age), (self.age(hash).is_some(), self.age(hash)), "{:?}", self.seen);
+    /// Looks a hash up, and says how old it is.
+    fn look(&self, hash: u64) -> Option<u32> {
+        let age = self.age(hash);
+        let found = (self.seen.contains(&Prehashed(hash)), self.seen.age(&Prehashed(hash)));
+        assert_eq!(found, (age.is_some(), age), "{:?}", self.seen);
+        age
+    }
+
+    /// Of so many hashes one.
+    fn finds_all(&self, of: usize) {
+        for &hash in self.hashes.iter().step_by(of) {
+            self.look(hash);
+        }
     }
 
     fn apply(&mut self, op: Op) {
-        self.steps += 1;
         match op {
-            Op::Insert(key) => self.insert_one(self.hash(key), true),
-            Op::InsertIfAbsent(key) => self.insert_one(self.hash(key), false),
-            Op::InsertMany(first, count) => self.insert_many(&self.keys(first, count), true),
-            Op::InsertIfAbsentMany(first, count) => {
-                self.insert_many(&self.keys(first, count), false);
+            Op::Insert { by, restamps, first, count } => {
+                self.insert_many(by, &self.keys(first, count), restamps);
             }
-            Op::InsertAll(first, count) => {
+            Op::Look(first, count) => {
                 let keys = self.keys(first, count);
-                if self.forgets_oldest {
-                    return self.insert_many(&keys, true);
-                }
-                let (stored, count) = match self.seen.insert_all(keys.iter().copied()) {
-                    Ok(count) => (keys.len(), count),
-                    Err(Error::Stopped { index, stored, .. }) => (index, stored),
-                    Err(error) => panic!("{error}"),
-                };
-                let new = keys[..stored].iter().filter(|key| self.insert(key.0, true)).count();
-                assert_eq!(new, count);
-            }
-            Op::Look(key) => self.look(self.hash(key)),
-            Op::LookMany(first, count) => {
-                let keys = self.keys(first, count);
-                let ages: Vec<_> = keys.iter().map(|key| self.age(key.0)).collect();
+                let ages: Vec<_> = keys.iter().map(|key| self.look(key.0)).collect();
                 assert_eq!(self.seen.age_each(&keys), ages);
                 let found: Vec<_> = ages.iter().map(Option::is_some).collect();
                 assert_eq!(self.seen.contains_each(&keys), found);
@@ -191,13 +187,6 @@ impl<L: Storage> Modelled<L> {
             }
             Op::Reserve(more) => (self.reserve)(&self.seen, more.into()),
             Op::Replace(how) => self.replace(how),
-        }
-        if let Op::InsertMany(_, count)
-        | Op::InsertIfAbsentMany(_, count)
-        | Op::InsertAll(_, count)
-        | Op::LookMany(_, count) = op
-        {
-            self.steps += u64::from(count);
         }
     }
 
@@ -280,19 +269,18 @@ impl Items {
     }
 }
 
-/// Runs so many cases, or with `COUCAL_LONG` fifty times as many. Returns how many steps there were.
+/// Runs so many cases, or with `COUCAL_LONG` fifty times as many.
 fn check<L: Storage>(
     count: u32,
     new: impl Fn(u32, usize) -> Seen<L>,
     most_generations: u32,
     reserve: fn(&Seen<L>, usize),
-) -> u64 {
+) {
     let times = if std::env::var_os("COUCAL_LONG").is_some() { 50 } else { 1 };
     let config = ProptestConfig { cases: count * times, ..cases() };
     let generations = prop_oneof![2 => 2..6_u32, 1 => 2..=most_generations];
     let capacity = prop_oneof![1 => 0..30_usize, 2 => 30..300_usize];
     let cases = (generations, capacity, items(), any::<bool>(), ops());
-    let steps = std::cell::Cell::new(0);
     run_cases(config, &cases, &|(generations, capacity, items, forgets_oldest, ops)| {
         let mut seen = new(generations.min(most_generations), capacity);
         seen.set_forget_oldest_when_full(forgets_oldest);
@@ -307,36 +295,27 @@ fn check<L: Storage>(
             has_doubled: false,
             forgets_oldest,
             reserve,
-            steps: 0,
         };
         for (step, op) in ops.into_iter().enumerate() {
             modelled.apply(op);
             if step % 8 == 0 {
                 modelled.check();
-                modelled.hashes.iter().step_by(3).for_each(|&hash| modelled.look(hash));
+                modelled.finds_all(3);
             }
         }
         modelled.check();
-        modelled.hashes.iter().for_each(|&hash| modelled.look(hash));
-        steps.set(steps.get() + modelled.steps);
+        modelled.finds_all(1);
     });
-    steps.get()
 }
 
 #[test]
 fn fixed() {
-    let mut steps = 0;
     for layout in LAYOUTS {
-        steps += check::<AnyLayout>(
-            80,
-            |generations, capacity| {
-                builder(layout, generations).capacity(capacity).build().unwrap()
-            },
-            most_generations(layout),
-            |_, _| {},
-        );
+        let new = |generations, capacity| {
+            builder(layout, generations).capacity(capacity).build().unwrap()
+        };
+        check::<AnyLayout>(80, new, most_generations(layout), |_, _| {});
     }
-    assert!(steps > 500_000, "{steps} steps");
 }
 
 fn reserve(seen: &GrowingSeen, more: usize) {
@@ -348,19 +327,13 @@ fn reserve(seen: &GrowingSeen, more: usize) {
 
 #[test]
 fn growing() {
-    let mut steps = 0;
     for layout in LAYOUTS.into_iter().filter(|layout| layout.grows()) {
-        steps += check::<Growable<AnyLayout>>(
-            160,
-            |generations, capacity| {
-                let builder = builder(layout, generations).capacity(capacity / 4);
-                builder.max_capacity(capacity.max(20)).build().unwrap()
-            },
-            most_generations(layout),
-            reserve,
-        );
+        let new = |generations, capacity: usize| {
+            let builder = builder(layout, generations).capacity(capacity / 4);
+            builder.max_capacity(capacity.max(20)).build().unwrap()
+        };
+        check::<Growable<AnyLayout>>(160, new, most_generations(layout), reserve);
     }
-    assert!(steps > 500_000, "{steps} steps");
 }
 
 /// A table that begins small, and in which splits double entries, forgets all of them.
@@ -368,8 +341,8 @@ fn growing() {
 fn doubled_entries_are_forgotten() {
     for layout in LAYOUTS.into_iter().filter(|layout| layout.grows()) {
         let generations = most_generations(layout).min(16);
-        let seen: Seen<Growable<AnyLayout>> =
-            builder(layout, generations).capacity(1).max_capacity(40_000).build().unwrap();
+        let builder = builder(layout, generations).capacity(1).max_capacity(40_000);
+        let seen = builder.build().unwrap();
         let hashes: Vec<u64> = Random::seed_from_u64(7).random_iter().take(40_000).collect();
         for part in hashes.chunks(hashes.len().div_ceil(generations as usize - 1)) {
             for &hash in part {

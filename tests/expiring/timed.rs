@@ -89,36 +89,51 @@ fn a_pause_is_made_up_for() {
 }
 
 /// Random inserts at random times: by each of them, what is remembered is what was inserted in this period or in the N - 1
-/// before it.
+/// before it. Half of the filters are saved and restored again and again, with the time that the generation had lasted
+/// and the time that nobody had them: they go on as one that was never saved, whatever the clock of the new process says.
 #[test]
 fn what_is_remembered_at_each_time() {
     let mut random = random(1);
-    for generations in [2, 3, 10] {
+    let each = [2, 3, 10].into_iter().flat_map(|generations| [(generations, 0), (generations, 3)]);
+    for (generations, restarts) in each {
+        let (mut began, mut time) = (0, 0);
         NOW.set(0);
-        let seen = timed(generations);
+        let mut seen = timed(generations);
         let mut last = BTreeMap::new();
         for _ in 0..20_000 {
             let step = if random.random_ratio(1, 50) { 20 * PERIOD } else { PERIOD / 3 };
-            NOW.set(NOW.get() + random.random_range(0..step));
-            let period = NOW.get() / PERIOD;
+            time += random.random_range(0..step);
+            NOW.set(time - began);
             let item = random.random_range(0..100_u64);
             let is_new = |last: Option<&u64>| {
-                last.is_none_or(|&last| last + u64::from(generations) <= period)
+                last.is_none_or(|&last| last + u64::from(generations) <= time / PERIOD)
             };
-            let expected = is_new(last.get(&item));
-            if random.random_bool(0.5) {
-                assert_eq!(seen.insert(&item), Ok(expected), "{seen:?}");
-                last.insert(item, period);
-            } else {
-                assert_eq!(seen.insert_if_absent(&item), Ok(expected), "{seen:?}");
-                if expected {
-                    last.insert(item, period);
-                }
+            let (expected, restamps) = (is_new(last.get(&item)), random.random());
+            let stored = if restamps { seen.insert(&item) } else { seen.insert_if_absent(&item) };
+            assert_eq!(stored, Ok(expected), "at {time}: {seen:?}");
+            if restamps || expected {
+                last.insert(item, time / PERIOD);
             }
             for other in 0..100 {
                 assert_eq!(seen.contains(&other), !is_new(last.get(&other)), "{other} {seen:?}");
             }
+            assert_eq!(seen.elapsed(), Some(Duration::from_nanos(time % PERIOD)));
+            if random.random_ratio(restarts, 10) {
+                let (snapshot, elapsed) = (seen.snapshot().unwrap(), seen.elapsed().unwrap());
+                let most = if random.random_ratio(1, 9) { 5 * PERIOD } else { 9 };
+                let away = random.random_range(0..most);
+                time += away;
+                // A clock that has just begun, or that is ahead of all that was before.
+                began = if random.random() { time } else { 0 };
+                NOW.set(time - began);
+                seen = Seen::from_snapshot(&snapshot, HASHER).unwrap();
+                assert_eq!(seen.elapsed(), None);
+                let elapsed = elapsed + Duration::from_nanos(away);
+                seen.set_every_by(Duration::from_nanos(PERIOD), elapsed, now).unwrap();
+                assert_eq!(seen.elapsed(), Some(elapsed));
+            }
         }
+        assert!(seen.generation() > 100);
     }
 }
 
@@ -201,45 +216,6 @@ fn copies_and_the_clock() {
     assert!(restored.generation() > 4);
 }
 
-/// A filter that is saved and restored again and again, with the time that its generation had lasted and the time that
-/// nobody had it, goes on as one that was never saved: whatever the clock of the new process says.
-#[test]
-fn restarts_do_not_count() {
-    let mut random = random(5);
-    for generations in [2, 3, 10] {
-        let (mut began, mut time) = (0, 0);
-        NOW.set(0);
-        let mut seen = timed(generations);
-        let mut last = BTreeMap::new();
-        for _ in 0..2000 {
-            time += random.random_range(0..PERIOD / 3);
-            NOW.set(time - began);
-            let item = random.random_range(0..100_u64);
-            let is_known = last
-                .get(&item)
-                .is_some_and(|&last: &u64| last + u64::from(generations) > time / PERIOD);
-            assert_eq!(seen.insert(&item), Ok(!is_known), "at {time}: {seen:?}");
-            last.insert(item, time / PERIOD);
-            assert_eq!(seen.elapsed(), Some(Duration::from_nanos(time % PERIOD)));
-            if random.random_ratio(1, 3) {
-                let (snapshot, elapsed) = (seen.snapshot().unwrap(), seen.elapsed().unwrap());
-                let most = if random.random_ratio(1, 9) { 5 * PERIOD } else { 9 };
-                let away = random.random_range(0..most);
-                time += away;
-                // A clock that has just begun, or that is ahead of all that was before.
-                began = if random.random() { time } else { 0 };
-                NOW.set(time - began);
-                seen = Seen::from_snapshot(&snapshot, HASHER).unwrap();
-                assert_eq!(seen.elapsed(), None);
-                let elapsed = elapsed + Duration::from_nanos(away);
-                seen.set_every_by(Duration::from_nanos(PERIOD), elapsed, now).unwrap();
-                assert_eq!(seen.elapsed(), Some(elapsed));
-            }
-        }
-        assert!(seen.generation() > 100);
-    }
-}
-
 /// Threads that ask at once are told the same.
 #[test]
 fn each_thread_is_told_the_time() {
@@ -268,53 +244,36 @@ fn advances_by_hand_beside_the_clock() {
     assert_eq!([1, 2, 3].map(|item| seen.age(&item)), [Some(2), Some(1), Some(0)]);
 }
 
-/// A filter that makes room is never full, and forgets the oldest items first.
+/// A filter that makes room is never full, and forgets the oldest items first. A batch makes room as single inserts do,
+/// and counts what is new.
 #[test]
 fn room_is_made_for_each_insert() {
-    for layout in LAYOUTS {
-        for generations in [2, 4] {
+    for (layout, generations) in LAYOUTS.into_iter().flat_map(|layout| [(layout, 2), (layout, 4)]) {
+        let [batches, singles] = [0; 2].map(|_| {
             let builder = builder(layout, generations).capacity(500);
-            let seen = builder.forget_oldest_when_full().build().unwrap();
-            let mut generation = 0;
-            for (n, hash) in hashes(3).take(20_000).enumerate() {
-                let item = Prehashed(hash);
-                if n % 3 == 0 {
-                    seen.insert(&item).unwrap();
-                } else {
-                    seen.insert_many(&[item], &mut [false]).unwrap();
-                }
-                assert_eq!(seen.age(&item), Some(0), "{seen:?}");
-                if n % 700 == 0 {
-                    seen.advance();
-                    generation += 1;
-                }
-            }
-            let early = seen.stats().early_advances;
-            assert!((1..20_000).contains(&early), "{early}");
-            assert_eq!(seen.generation(), generation + early);
-        }
-    }
-}
-
-/// A batch makes room as single inserts do, and counts what is new.
-#[test]
-fn room_is_made_in_a_batch() {
-    for layout in LAYOUTS {
-        let new = || {
-            let builder = builder(layout, 4).capacity(500);
             builder.forget_oldest_when_full().build().unwrap()
-        };
-        let [batches, singles] = [new(), new()];
+        });
         let items: Vec<_> = hashes(4).take(20_000).map(Prehashed).collect();
-        for batch in items.chunks(190) {
+        let mut advances = 0;
+        for (n, batch) in items.chunks(190).enumerate() {
             let mut answers = vec![false; batch.len()];
             let stored = batches.insert_many(batch, &mut answers).unwrap();
             assert_eq!(stored, answers.iter().filter(|&&is_new| is_new).count());
-            let expected = batch.iter().map(|item| singles.insert(item).unwrap());
+            let expected = batch.iter().map(|item| {
+                let is_new = singles.insert(item).unwrap();
+                assert_eq!(singles.age(item), Some(0), "{singles:?}");
+                is_new
+            });
             assert!(expected.eq(answers));
+            if n % 4 == 0 {
+                assert_eq!(batches.advance(), singles.advance());
+                advances += 1;
+            }
         }
-        let early = [&batches, &singles].map(|seen| seen.stats().early_advances);
-        assert!(early[0] > 10 && early[0] == early[1], "{early:?}");
+        let early = singles.stats().early_advances;
+        assert!((11..20_000).contains(&early), "{early}");
+        assert_eq!(early, batches.stats().early_advances);
+        assert_eq!(singles.generation(), advances + early);
         assert_eq!(batches.snapshot().unwrap(), singles.snapshot().unwrap());
     }
 }
