@@ -216,26 +216,14 @@ fn that_grows(layout: Layout) {
 }
 
 #[test]
-fn of_two_fingerprints_of_32_bits() {
-    of_fixed_size(Layout::named("Fp32x2"), 0.82);
+fn of_filters_of_fixed_size() {
+    for (name, load) in [("Fp32x2", 0.82), ("Fp16x4", 0.94), ("SemiSorted14x5", 0.95)] {
+        of_fixed_size(Layout::named(name), load);
+    }
 }
 
 #[test]
-fn of_the_default_layout() {
-    of_fixed_size(default_layout(), 0.94);
-}
-
-#[test]
-fn of_a_semi_sorted_layout() {
-    of_fixed_size(Layout::named("SemiSorted14x5"), 0.95);
-}
-
-#[test]
-fn of_a_filter_that_grows() {
+fn of_filters_that_grow() {
     that_grows(Layout::named("Fp32x2"));
-}
-
-#[test]
-fn of_a_filter_of_the_default_layout_that_grows() {
     that_grows(default_layout());
 }
