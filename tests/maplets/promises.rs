@@ -6,39 +6,12 @@ use super::{largest, widths};
 use crate::common::{HASHER, Kind, Layout, Subject, default_layout, hashes, prehashed, stopped};
 
 of_each_layout! {
-    a_key_has_more_values_than_its_buckets_have_slots
     copies_that_become_pairs_of_their_own
     values_that_do_not_fit
     lengths_of_values
 }
 
 of_each_growing_layout!(values_of_one_key_do_not_let_it_grow);
-
-/// Many more than its buckets have slots: each is found and removed.
-fn a_key_has_more_values_than_its_buckets_have_slots(layout: Layout) {
-    for bits in widths(layout) {
-        let maplet = layout.maplet(1000, bits);
-        let most = 5 * layout.slots as u32;
-        let mut values: Vec<u32> = (0..most).map(|n| n % (1 << bits)).collect();
-        for (stored, &value) in values.iter().enumerate() {
-            assert_eq!(maplet.insert(&Prehashed(1), value), Ok(()), "{stored} of {most}");
-        }
-        values.sort_unstable();
-        assert_eq!(maplet.len(), values.len());
-        assert!(maplet.stats().stashed_entries > 0);
-        let distinct = |mut values: Vec<u32>| {
-            values.dedup();
-            values
-        };
-        while let Some(value) = values.pop() {
-            assert!(maplet.remove(&Prehashed(1), value));
-            assert_eq!(distinct(maplet.values(1)), distinct(values.clone()));
-            assert_eq!(maplet.len(), values.len());
-        }
-        assert!(!maplet.contains_key(&Prehashed(1)));
-        assert_eq!(maplet.stats().stashed_copies, 0);
-    }
-}
 
 /// One pair in many copies takes one entry of the stash. With other values they are entries of their own: nearly as many as
 /// slots, and no more; so what is saved can be read.

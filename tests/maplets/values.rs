@@ -11,10 +11,7 @@ use rand::RngExt;
 use super::{largest, widths};
 use crate::common::{Item, Kind, Layout, Stopped, Subject, hashes, random, turn, usually};
 
-of_each_layout! {
-    a_value_leaves_and_no_other
-    values_leave_beside_writers
-}
+of_each_layout!(values_leave_beside_writers);
 
 of_each_growing_layout! {
     doubled_entries_of_each_value_are_counted
@@ -42,16 +39,6 @@ fn leave_one_by_one(maplet: &dyn Subject, mut pairs: Vec<Item>) {
         assert_eq!(maplet.remove_value(value), 0);
     }
     assert_eq!((maplet.load_factor(), maplet.stashed()), (0.0, (0, 0)));
-}
-
-fn a_value_leaves_and_no_other(layout: Layout) {
-    for value_bits in widths(layout) {
-        let pairs = pairs(1, 1000, largest(value_bits).min(9) + 1);
-        let maplet = Kind { layout, grows: false, value_bits }.build(0, pairs.len());
-        maplet.insert_many(&pairs).unwrap();
-        assert!(maplet.stashed().0 > 0);
-        leave_one_by_one(&*maplet, pairs);
-    }
 }
 
 /// A table that has grown until splits have doubled entries, one that is restored from it, one of other values, and one

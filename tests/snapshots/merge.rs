@@ -1,4 +1,4 @@
-//! One filter into another: the union of multisets, or nothing.
+//! One filter into another: the union of multisets, or nothing. Random merges are in `operations` and in `exact`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -7,34 +7,18 @@ use coucal::{
     AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, Fp16x4, Growable, StableHashBuilder,
     Storage,
 };
-use coucal_reference::format::Value;
 
 use crate::common::{
-    Filter, Growing, HASHER, Item, Kind, Layout, Subject, check_merge, default_layout, hashes,
-    usually, widths,
+    Filter, Growing, HASHER, Item, Kind, Layout, check_merge, default_layout, hashes, usually,
+    widths,
 };
 
-of_each_layout! {
-    the_union_of_both
-    to_the_last_slot
-}
+of_each_layout!(to_the_last_slot);
 
 of_each_growing_layout!(the_union_of_any_sizes);
 
 fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
     items.for_each(|item| filter.insert(&item).expect("room for the items of a test"));
-}
-
-/// Every class has as many copies of each value as both together had, in the snapshot and by lookups.
-fn check_union(one: &dyn Subject, other: &dyn Subject, hashes: &[u64]) {
-    let both = |&hash: &u64| {
-        let mut both = [one.values(hash), other.values(hash)].concat();
-        both.sort_unstable();
-        both
-    };
-    let expected: Vec<Vec<Value>> = hashes.iter().map(both).collect();
-    check_merge(one, other);
-    assert!(hashes.iter().map(|&hash| one.values(hash)).eq(expected), "{one:?}");
 }
 
 /// Many small parts are refused before the whole could not hold what it is for any more; and none that is built for the
@@ -95,29 +79,6 @@ fn parts_that_grew() {
     assert!((18..36).contains(&parts), "{parts} parts");
 }
 
-/// Some of the items are in both; where they grow, the one grows while it takes in the other, which has grown further.
-fn the_union_of_both(layout: Layout) {
-    for kind in Kind::all(layout, widths) {
-        for count in if kind.value_bits == 0 { vec![4, 100, 5000] } else { vec![2000] } {
-            let first = if kind.grows { count / 3 } else { 0 };
-            let capacity = if kind.grows { count } else { 2 * count };
-            let [one, other] = [0; 2].map(|_| kind.build(first, capacity));
-            let items: Vec<Item> = hashes(1)
-                .take(2 * count)
-                .map(|hash| (hash, (hash >> 7) as Value & kind.top()))
-                .collect();
-            one.insert_many(&items[..count / if kind.grows { 8 } else { 2 }]).expect("room");
-            other.insert_many(&items[count / 9..count * 3 / 4]).expect("room");
-            let all: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
-            check_union(&*one, &*other, &all);
-        }
-    }
-    let [one, other] = [1, 2].map(|bits| layout.maplet(100, bits));
-    let error = Error::OtherValueBits { value_bits: 1, other: 2 };
-    assert_eq!(one.merge(&other), Err(error));
-    assert_eq!(other.merge(&layout.maplet(100, 2)), Ok(()));
-}
-
 /// Filters that grow: one began larger than the other, or has grown further, or has no maximum.
 fn the_union_of_any_sizes(layout: Layout) {
     let endless = || layout.filters().growable().build().unwrap();
@@ -161,11 +122,10 @@ fn to_the_last_slot(layout: Layout) {
     for kind in Kind::all(layout, widths).into_iter().filter(|kind| !kind.grows) {
         let items: Vec<Item> =
             hashes(1).take(4 * layout.slots).map(|hash| (hash, 1 & kind.top())).collect();
-        let all: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
         let [one, other] = [0; 2].map(|_| kind.build(0, 0));
         one.insert_many(&items[..layout.slots]).expect("a slot for each");
         other.insert_many(&items[layout.slots..2 * layout.slots]).expect("a slot for each");
-        check_union(&*one, &*other, &all);
+        check_merge(&*one, &*other);
         assert_eq!(one.len(), one.slots());
         let before = one.bytes();
         other.clear();
@@ -201,6 +161,9 @@ fn what_is_not_alike_is_an_error() {
         [0; 2].map(|_| CuckooFilter::with_capacity_and_hasher(1000, DefaultHashBuilder::default()));
     assert_eq!(one.merge(&other), Err(Error::OtherHasher));
 
+    let [one, other] = [1, 2].map(|bits| default_layout().maplet(100, bits));
+    assert_eq!(one.merge(&other), Err(Error::OtherValueBits { value_bits: 1, other: 2 }));
+
     let any = |rate| -> AnyCuckooFilter<_> {
         CuckooFilter::builder()
             .capacity(1000)
@@ -213,21 +176,6 @@ fn what_is_not_alike_is_an_error() {
     let error = any(0.01).merge(&any(0.0001)).unwrap_err();
     assert_eq!(error, Error::OtherLayout { other: "SemiSorted17x4", filter: "Fp12x5" });
     assert_eq!(filter.len(), 10);
-}
-
-/// A union that does not fit, by its number and by chance, leaves everything as it was.
-#[test]
-fn what_does_not_fit_changes_nothing() {
-    for share in [99, 60] {
-        let [one, other] = [0; 2].map(|_| default_layout().filter(1000));
-        let slots = one.slots() as u64;
-        fill(&one, 0..slots / 2);
-        fill(&other, 1000..1000 + slots * share / 100 - slots / 10);
-        let counts = || (0..3000_u64).map(|item| one.count(&item)).collect::<Vec<_>>();
-        let (before, len) = (counts(), one.len());
-        assert_eq!(one.merge(&other), Err(Error::Full));
-        assert_eq!((counts(), one.len()), (before, len));
-    }
 }
 
 /// While other threads use both: what was in the one is found throughout, what comes and goes
