@@ -381,56 +381,55 @@ fn size(items: u64, Layout { slots, scatter, load, .. }: Layout) -> Option<u64> 
 fn contents(header: &[u8], kind: u8, grows: bool, layout: Layout) -> Option<Contents> {
     let (is_maplet, expires) = (kind >= 2, kind >= 4);
     let field = |at| number(header, at);
-    let half = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("4 bytes"));
-    let geometry =
-        Geometry { grows, layout, value_bits: half(at::VALUE_BITS), first: field(at::FIRST) };
-    let contents = Contents {
-        geometry,
-        max_buckets: field(at::MAX_BUCKETS),
-        words: field(at::WORDS),
-        occupied: field(at::OCCUPIED),
-        doubled: field(at::DOUBLED),
-        doubled_values: field(at::DOUBLED_VALUES),
-        doubled_of: BTreeMap::new(),
-        stashed: field(at::STASHED),
-        stashed_copies: field(at::COPIES),
-        capacity: field(at::CAPACITY),
-        max_capacity: field(at::MAX_CAPACITY),
-        load: half(at::TARGET_LOAD),
-        copies: BTreeMap::new(),
-        generations: None,
-    };
-    let Contents { max_buckets, words, occupied, doubled, capacity, max_capacity, load, .. } =
-        contents;
-    let Contents { stashed, stashed_copies, .. } = contents;
+    let [first, words, max_buckets] = [at::FIRST, at::WORDS, at::MAX_BUCKETS].map(field);
+    let [occupied, doubled, doubled_values] =
+        [at::OCCUPIED, at::DOUBLED, at::DOUBLED_VALUES].map(field);
+    let [capacity, max_capacity] = [at::CAPACITY, at::MAX_CAPACITY].map(field);
+    let [stashed, stashed_copies] = [at::STASHED, at::COPIES].map(field);
+    let [value_bits, load] = [at::VALUE_BITS, at::TARGET_LOAD].map(|at| field(at) as u32);
     let values = if is_maplet { 1..=layout.longest_values() } else { 0..=0 };
     let slots = layout.slots as u64;
     let sizes = if grows {
         let holds = |buckets: u64| (buckets * slots) as f64 * (f64::from(load) / 1000.0);
         (500..=layout.highest_target(is_maplet)).contains(&load)
-            && (2..=words).contains(&geometry.first)
+            && (2..=words).contains(&first)
             && words <= max_buckets
             && max_buckets <= MOST_SLOTS / slots
             && capacity <= max_capacity
-            && capacity as f64 <= holds(geometry.first)
+            && capacity as f64 <= holds(first)
             && max_capacity as f64 <= holds(max_buckets)
     } else {
         let buckets = size(capacity, layout)?;
-        [geometry.first, words, max_buckets] == [buckets; 3]
+        [first, words, max_buckets] == [buckets; 3]
             && max_capacity == capacity
             && load == 0
             && doubled == 0
     };
-    let is_possible = values.contains(&geometry.value_bits)
-        && (!expires || geometry.value_bits <= 8)
+    let is_possible = values.contains(&value_bits)
+        && (!expires || value_bits <= 8)
         && sizes
         && occupied <= words * slots
         && stashed <= words * slots
         && (u128::from(stashed)..=u128::from(stashed) * MOST_COPIES)
             .contains(&stashed_copies.into())
         && doubled <= occupied.saturating_add(stashed_copies)
-        && contents.doubled_values <= doubled.min(1 << contents.geometry.value_bits.min(63));
-    is_possible.then_some(contents)
+        && doubled_values <= doubled.min(1 << value_bits.min(63));
+    is_possible.then(|| Contents {
+        geometry: Geometry { grows, layout, value_bits, first },
+        max_buckets,
+        words,
+        occupied,
+        doubled,
+        doubled_values,
+        doubled_of: BTreeMap::new(),
+        stashed,
+        stashed_copies,
+        capacity,
+        max_capacity,
+        load,
+        copies: BTreeMap::new(),
+        generations: None,
+    })
 }
 
 /// All that the bytes of a snapshot say, or what is wrong first.
