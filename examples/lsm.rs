@@ -375,6 +375,18 @@ fn runs_by_age(store: &Store) -> Vec<u32> {
     numbers
 }
 
+/// Opens the store, and checks all answers, its own and those from the filters in the files; and the number of pairs.
+fn check(folder: &Path, versions: u64) -> Result<usize> {
+    let (store, cache) = (Store::open(folder)?, Cache::open(folder)?);
+    let from_cache = |key| cache.get(key).expect("whole blocks");
+    let wrong = wrong_answers(|key| store.get(key), versions) + wrong_answers(from_cache, versions);
+    let pairs = store.runs().values().map(|run| run.len()).sum();
+    if wrong > 0 || store.maplet.len() != pairs {
+        return Err(format!("{wrong} wrong, {} pairs, not {pairs}", store.maplet.len()).into());
+    }
+    Ok(pairs)
+}
+
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match &arguments[..] {
@@ -383,7 +395,7 @@ fn main() -> Result<()> {
         _ => return Err("it takes no arguments, but from itself".into()),
     }
     let (folder, mut out) = (tempfile::tempdir()?, io::stdout());
-    let mut last = PathBuf::new();
+    let mut last = (PathBuf::new(), 0);
     for (n, step) in STEPS.into_iter().enumerate() {
         let path = folder.path().join(n.to_string());
         fs::create_dir(&path)?;
@@ -392,20 +404,12 @@ fn main() -> Result<()> {
             return Err(format!("{step}: {} {}", run.status, run.stderr.escape_ascii()).into());
         }
         let versions = run.stdout.split(|&byte| byte == b'\n').count() as u64 - 1;
-
-        let store = Store::open(&path)?;
-        let cache = Cache::open(&path)?;
-        let from_cache = |key| cache.get(key).expect("whole blocks");
-        let wrong =
-            wrong_answers(|key| store.get(key), versions) + wrong_answers(from_cache, versions);
-        let pairs = store.runs().values().map(|run| run.len()).sum::<usize>();
-        if wrong > 0 || store.maplet.len() != pairs {
-            return Err(format!("{step}: {wrong} wrong, {} pairs", store.maplet.len()).into());
-        }
+        let pairs = check(&path, versions).map_err(|error| format!("{step}: {error}"))?;
         writeln!(out, "ended in {step}: {versions} versions, {pairs} pairs, all right")?;
-        last = path;
+        last = (path, versions);
     }
 
+    let (last, versions) = last;
     let first = live(&last)?.pop_first().ok_or("no run")?;
     for name in [file_name(first), "runs".into()] {
         let path = last.join(&name);
@@ -426,10 +430,6 @@ fn main() -> Result<()> {
     let mut bytes = fs::read(last.join("maplet"))?;
     bytes[1] ^= 1;
     fs::write(last.join("maplet"), bytes)?;
-    let store = Store::open(&last)?;
-    let pairs = store.runs().values().map(|run| run.len()).sum::<usize>();
-    if store.maplet.len() != pairs {
-        return Err(format!("{} pairs, not {pairs}", store.maplet.len()).into());
-    }
+    check(&last, versions)?;
     Ok(())
 }
