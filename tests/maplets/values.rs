@@ -8,7 +8,7 @@ use coucal_reference::format::{at, forged, number, put};
 use coucal_reference::judged;
 use rand::RngExt;
 
-use super::{largest, widths};
+use super::largest;
 use crate::common::{Item, Kind, Layout, Stopped, Subject, hashes, random, turn, usually};
 
 of_each_layout!(values_leave_beside_writers);
