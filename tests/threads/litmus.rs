@@ -107,85 +107,60 @@ fn insert(filter: &Filter, item: u64) {
     filter.insert(&Prehashed(item)).expect("a few items at the most");
 }
 
+fn insert_batch(filter: &Filter, item: u64) {
+    filter.insert_many(Prehashed::slice(&[item])).expect("two items at the most");
+}
+
+fn insert_new(filter: &Filter, item: u64) {
+    assert!(is_new(filter, item));
+}
+
 fn remove(filter: &Filter, item: u64) {
     assert!(filter.remove(&Prehashed(item)), "a present item is lost");
 }
 
-/// Whether both items are there at first, the answer that is forbidden to both threads, and what each does with its own
-/// item and with that of the other.
-type Case = (bool, bool, fn(&Filter, u64, u64) -> bool);
+fn contains(filter: &Filter, item: u64) -> bool {
+    filter.contains(&Prehashed(item))
+}
+
+fn contains_batch(filter: &Filter, item: u64) -> bool {
+    filter.contains_each(Prehashed::slice(&[item]))[0]
+}
+
+fn is_counted(filter: &Filter, item: u64) -> bool {
+    filter.count(&Prehashed(item)) > 0
+}
+
+fn is_removed(filter: &Filter, item: u64) -> bool {
+    filter.remove(&Prehashed(item))
+}
+
+/// By an insert, if it is.
+fn is_new(filter: &Filter, item: u64) -> bool {
+    filter.insert_unique(&Prehashed(item)).expect("two items at the most")
+}
+
+/// Whether both items are there at first, what each thread does with its own item, what it asks of the other's, and the
+/// answer that is forbidden to both.
+type Case = (bool, fn(&Filter, u64), fn(&Filter, u64) -> bool, bool);
 
 const CASES: [(&str, Case); 9] = [
-    (
-        "insert, then contains",
-        (false, false, |filter, own, other| {
-            insert(filter, own);
-            filter.contains(&Prehashed(other))
-        }),
-    ),
-    (
-        "insert_unique, then contains",
-        (false, false, |filter, own, other| {
-            assert_eq!(filter.insert_unique(&Prehashed(own)), Ok(true));
-            filter.contains(&Prehashed(other))
-        }),
-    ),
-    (
-        "insert, then contains, in batches",
-        (false, false, |filter, own, other| {
-            filter.insert_many(Prehashed::slice(&[own])).expect("two items at the most");
-            filter.contains_each(Prehashed::slice(&[other]))[0]
-        }),
-    ),
-    (
-        "insert, then count",
-        (false, false, |filter, own, other| {
-            insert(filter, own);
-            filter.count(&Prehashed(other)) > 0
-        }),
-    ),
-    (
-        "insert, then remove of the other",
-        (false, false, |filter, own, other| {
-            insert(filter, own);
-            filter.remove(&Prehashed(other))
-        }),
-    ),
+    ("insert, contains", (false, insert, contains, false)),
+    ("insert_unique, contains", (false, insert_new, contains, false)),
+    ("insert, contains in batches", (false, insert_batch, contains_batch, false)),
+    ("insert, count", (false, insert, is_counted, false)),
+    ("insert, remove", (false, insert, is_removed, false)),
     // Both are told that the other's item was absent.
-    (
-        "insert, then insert_unique of the other",
-        (false, true, |filter, own, other| {
-            insert(filter, own);
-            filter.insert_unique(&Prehashed(other)) == Ok(true)
-        }),
-    ),
-    (
-        "remove, then contains",
-        (true, true, |filter, own, other| {
-            remove(filter, own);
-            filter.contains(&Prehashed(other))
-        }),
-    ),
-    (
-        "remove, then count",
-        (true, true, |filter, own, other| {
-            remove(filter, own);
-            filter.count(&Prehashed(other)) > 0
-        }),
-    ),
+    ("insert, insert_unique", (false, insert, is_new, true)),
+    ("remove, contains", (true, remove, contains, true)),
+    ("remove, count", (true, remove, is_counted, true)),
     // Both are told that the other's item was there.
-    (
-        "remove, then insert_unique of the other",
-        (true, false, |filter, own, other| {
-            remove(filter, own);
-            filter.insert_unique(&Prehashed(other)) == Ok(true)
-        }),
-    ),
+    ("remove, insert_unique", (true, remove, is_new, false)),
 ];
 
 #[test]
 fn each_changes_its_item_and_asks_for_the_other() {
-    for (name, (present, forbidden, act)) in CASES {
+    for (name, (present, change, ask, forbidden)) in CASES {
         println!("{name}");
         let (filter, items) = &two_items();
         let prepare = |_| {
@@ -196,7 +171,11 @@ fn each_changes_its_item_and_asks_for_the_other() {
                 }
             }
         };
-        litmus(prepare, |of, _| act(filter, items[of], items[1 - of]) == forbidden, not_both);
+        let act = |of: usize, _| {
+            change(filter, items[of]);
+            ask(filter, items[1 - of]) == forbidden
+        };
+        litmus(prepare, act, not_both);
         assert_eq!(filter.stats().inconclusive_lookups, 0, "{name}");
     }
 }
@@ -208,17 +187,17 @@ fn insert_against_remove() {
     let (filter, [inserted, removed]) = &two_items();
     let prepare = |_| {
         filter.remove(&Prehashed(*inserted));
-        if !filter.contains(&Prehashed(*removed)) {
+        if !contains(filter, *removed) {
             insert(filter, *removed);
         }
     };
     let act = |thread: usize, _| {
         if thread == 0 {
             insert(filter, *inserted);
-            filter.contains(&Prehashed(*removed))
+            contains(filter, *removed)
         } else {
             remove(filter, *removed);
-            !filter.contains(&Prehashed(*inserted))
+            !contains(filter, *inserted)
         }
     };
     litmus(prepare, act, not_both);
@@ -244,15 +223,15 @@ fn clear_then_contains_in_another_filter() {
     let act = |thread: usize, round: u64| {
         if thread == 0 {
             cleared.clear();
-            !other.contains(&Prehashed(late))
+            !contains(&other, late)
         } else {
             // The clear is under way, and has to wait for the cache line of the late one.
-            while cleared.contains(&Prehashed(late)) && cleared.contains(&Prehashed(early)) {
+            while contains(&cleared, late) && contains(&cleared, early) {
                 spin_loop();
             }
             (0..round % 512).for_each(|_| std::hint::black_box(()));
             insert(&other, late);
-            cleared.contains(&Prehashed(late))
+            contains(&cleared, late)
         }
     };
     litmus(prepare, act, not_both);
@@ -314,7 +293,7 @@ fn remove_then_insert_unique_of_one_class() {
     let act = |of: usize, round: u64| {
         let hash = class[(round as usize / 64 % CLASS) * of];
         remove(&filter, hash);
-        filter.insert_unique(&Prehashed(hash)).expect("two copies at the most")
+        is_new(&filter, hash)
     };
     let check = |told: [bool; 2]| told[0] != told[1] && filter.count(&Prehashed(class[0])) == 1;
     litmus(prepare, act, check);

@@ -357,51 +357,38 @@ fn filters_grow_from_the_smallest() {
 #[test]
 fn one_winner() {
     const THREADS: usize = 8;
-    const ROUNDS: usize = 500;
     let _turn = turn();
     for slots in [8, 24, 4096] {
         let filter = default_layout().filter_of_slots(slots);
         // Bystanders, so that some of the inserts have to kick, and some fail.
         let bystanders = hashes(slots as u64).take(slots * 7 / 8);
         let stored = bystanders.filter(|&hash| filter.insert(&Prehashed(hash)).is_ok()).count();
-        let contested: Vec<u64> =
-            hashes(1).filter(|&hash| !filter.contains(&Prehashed(hash))).take(ROUNDS).collect();
-        let [inserted, refused, removed] = [0; 3].map(|_| counters(ROUNDS));
+        let contested = hashes(1).filter(|&hash| !filter.contains(&Prehashed(hash)));
         let barrier = Barrier::new(THREADS);
-        thread::scope(|scope| {
-            for _ in 0..THREADS {
-                scope.spawn(|| {
-                    for (round, &hash) in contested.iter().enumerate() {
-                        barrier.wait();
-                        match filter.insert_unique(&Prehashed(hash)) {
-                            Ok(true) => inserted[round].fetch_add(1, Ordering::Relaxed),
-                            Ok(false) => 0,
-                            Err(error) => {
-                                assert_eq!(error, Error::Full);
-                                refused[round].fetch_add(1, Ordering::Relaxed)
-                            }
-                        };
-                        barrier.wait();
-                        let won = inserted[round].load(Ordering::Relaxed);
-                        assert_eq!(filter.count(&Prehashed(hash)), won);
-                        barrier.wait();
-                        if filter.remove(&Prehashed(hash)) {
-                            removed[round].fetch_add(1, Ordering::Relaxed);
-                        }
+        for hash in contested.take(500) {
+            let [inserted, refused, removed] = [const { AtomicUsize::new(0) }; 3];
+            let run = || {
+                barrier.wait();
+                match filter.insert_unique(&Prehashed(hash)) {
+                    Ok(is_new) => inserted.fetch_add(is_new.into(), Ordering::Relaxed),
+                    Err(error) => {
+                        assert_eq!(error, Error::Full);
+                        refused.fetch_add(1, Ordering::Relaxed)
                     }
-                });
-            }
-        });
-        for round in 0..contested.len() {
+                };
+                barrier.wait();
+                let won = inserted.load(Ordering::Relaxed);
+                assert_eq!(filter.count(&Prehashed(hash)), won);
+                barrier.wait();
+                let is_removed = filter.remove(&Prehashed(hash));
+                removed.fetch_add(is_removed.into(), Ordering::Relaxed);
+            };
+            thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(run))));
             let [inserted, refused, removed] =
-                [&inserted, &refused, &removed].map(|counts| counts[round].load(Ordering::Relaxed));
+                [inserted, refused, removed].map(AtomicUsize::into_inner);
             assert_eq!(inserted, removed);
-            assert!(inserted == 1 || inserted == 0 && refused == THREADS, "round {round}");
+            assert!(inserted == 1 || inserted == 0 && refused == THREADS, "{refused} are refused");
         }
         assert_eq!(filter.len(), stored);
     }
-}
-
-fn counters(len: usize) -> Vec<AtomicUsize> {
-    (0..len).map(|_| AtomicUsize::new(0)).collect()
 }
