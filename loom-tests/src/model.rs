@@ -454,7 +454,7 @@ impl<M: Storage + 'static, const TIMED: bool> Setup<Expiring<M, TIMED>> {
             }
             let history = expiring::History { generations: setup.generations, initial, threads };
             if let Err(reason) = history.explain() {
-                panic!("{reason}: {history:#?}");
+                panic!("{reason:?}: {history:#?}");
             }
         });
     }
@@ -821,7 +821,7 @@ impl<M: Subject> Model<M> {
                 .collect(),
         };
         if let Err(reason) = history.explain().and_then(|()| history.explain_full(&shape)) {
-            panic!("{reason}: {history:#?}");
+            panic!("{reason:?}: {history:#?}");
         }
         if !history.relatives.iter().all(Vec::is_empty) {
             let left = history.left();

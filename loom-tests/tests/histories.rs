@@ -217,7 +217,7 @@ fn run(
             let history = record(&table, stored, threads, seed);
             assert_eq!(table.subject.len(), table.counts().iter().sum::<usize>());
             if let Err(reason) = history.explain() {
-                panic!("{reason}: {history:#?}");
+                panic!("{reason:?}: {history:#?}");
             }
             check(&*table.subject, &history);
         }

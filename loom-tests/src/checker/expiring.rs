@@ -11,8 +11,7 @@
 //!   greatest age: each class has an instant of its own. At the second one the next generation begins. Calls of
 //!   `advance` come one after the other.
 
-use std::collections::HashSet;
-
+use super::search::{Search, Step};
 use super::{Event, Outcome, Unexplained};
 
 /// The operations of all threads on a filter that forgets, with their results.
@@ -34,46 +33,50 @@ impl History {
     /// [`Unexplained::NoOrder`] if no order of the operations on a class gives these results.
     pub fn explain(&self) -> Result<(), Unexplained> {
         for (class, &age) in self.initial.iter().enumerate() {
-            let search = Search { generations: self.generations, threads: self.steps_of(class) };
-            if !search.succeeds(age) {
+            let search = Search::new(&self.threads, |event| match &event.outcome {
+                Outcome::Advanced => vec![Instant::Forgets, Instant::Begins],
+                outcome if event.class == class => vec![Instant::Operation(outcome)],
+                _ => Vec::new(),
+            });
+            let start = State { age, is_advancing: false, began: None };
+            let next = |state: &State, step: &Step<_>, at| self.next(*state, step, at);
+            if !search.succeeds(start, next) {
                 return Err(Unexplained::NoOrder { class });
             }
         }
         Ok(())
     }
 
-    /// The steps of each thread that concern a class.
-    fn steps_of<'a>(&'a self, class: usize) -> Vec<Vec<Step<'a>>> {
-        // At index i, how many steps the first i events of the thread have.
-        let mut ranks = Vec::new();
-        for events in &self.threads {
-            let counts = events.iter().map(|event| instants(event, class).count());
-            let mut of_thread = vec![0];
-            of_thread.extend(counts.scan(0, |rank, count| {
-                *rank += count;
-                Some(*rank)
-            }));
-            ranks.push(of_thread);
+    /// The states that a step leads to.
+    fn next(&self, state: State, step: &Step<Instant>, at: (usize, usize)) -> Vec<State> {
+        match step.what {
+            Instant::Forgets if state.is_advancing => Vec::new(),
+            Instant::Forgets => {
+                let age = state.age.filter(|&age| age + 1 < self.generations);
+                vec![State { age, is_advancing: true, began: None }]
+            }
+            Instant::Begins => {
+                let age = state.age.map(|age| age + 1);
+                vec![State { age, is_advancing: false, began: Some(at) }]
+            }
+            Instant::Operation(outcome) => match stamps(outcome, state.age) {
+                None => Vec::new(),
+                Some(false) => vec![state],
+                Some(true) => {
+                    let mut states = vec![State { age: Some(0), ..state }];
+                    // The stamp of the generation before is not younger than one that is there.
+                    let overlaps = |(thread, at): (usize, usize)| step.after[thread] <= at;
+                    if state.began.is_some_and(overlaps) && state.age != Some(0) {
+                        states.push(State { age: Some(1), ..state });
+                    }
+                    states
+                }
+            },
         }
-        let steps = |event: &'a Event| {
-            let after = ranks.iter().zip(&event.known);
-            let after: Vec<_> = after.map(|(ranks, &known)| ranks[known]).collect();
-            instants(event, class).map(move |instant| Step { instant, after: after.clone() })
-        };
-        self.threads.iter().map(|events| events.iter().flat_map(steps).collect()).collect()
     }
 }
 
-/// What an operation does to a class, one instant after the other.
-fn instants(event: &Event, class: usize) -> impl Iterator<Item = Instant<'_>> {
-    let [first, second] = match &event.outcome {
-        Outcome::Advanced => [Some(Instant::Forgets), Some(Instant::Begins)],
-        outcome => [(event.class == class).then_some(Instant::Operation(outcome)), None],
-    };
-    first.into_iter().chain(second)
-}
-
-/// What happens at one instant.
+/// What happens to a class at one instant.
 enum Instant<'a> {
     /// An `advance` forgets the class, if that has the greatest age.
     Forgets,
@@ -82,84 +85,13 @@ enum Instant<'a> {
     Operation(&'a Outcome),
 }
 
-struct Step<'a> {
-    instant: Instant<'a>,
-    /// For each thread, how many of its steps come before this one.
-    after: Vec<usize>,
-}
-
-/// A search for an order of the steps.
-struct Search<'a> {
-    generations: u32,
-    threads: Vec<Vec<Step<'a>>>,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct State {
-    /// How many steps of each thread are done.
-    done: Vec<usize>,
     age: Option<u32>,
     /// Whether an `advance` is between its two steps.
     is_advancing: bool,
     /// The thread, and its step, that began the present generation; `None` as soon as the next `advance` forgets.
     began: Option<(usize, usize)>,
-}
-
-impl Search<'_> {
-    /// Depth-first search that visits each state once.
-    fn succeeds(&self, age: Option<u32>) -> bool {
-        let done = vec![0; self.threads.len()];
-        let mut open = vec![State { done, age, is_advancing: false, began: None }];
-        let mut seen = HashSet::new();
-        while let Some(state) = open.pop() {
-            if state.done.iter().zip(&self.threads).all(|(&done, steps)| done == steps.len()) {
-                return true;
-            }
-            if !seen.insert(state.clone()) {
-                continue;
-            }
-            for thread in 0..self.threads.len() {
-                self.take(&state, thread, &mut open);
-            }
-        }
-        false
-    }
-
-    /// The states that the next step of a thread leads to.
-    fn take(&self, state: &State, thread: usize, states: &mut Vec<State>) {
-        let at = state.done[thread];
-        let Some(Step { instant, after }) = self.threads[thread].get(at) else { return };
-        if after.iter().zip(&state.done).any(|(after, done)| after > done) {
-            return;
-        }
-        let mut next = state.clone();
-        next.done[thread] += 1;
-        let greatest = Some(self.generations - 1);
-        match instant {
-            Instant::Forgets if state.is_advancing => return,
-            Instant::Forgets => {
-                next.age = state.age.filter(|_| state.age != greatest);
-                (next.is_advancing, next.began) = (true, None);
-            }
-            Instant::Begins => {
-                next.age = state.age.map(|age| age + 1);
-                (next.is_advancing, next.began) = (false, Some((thread, at)));
-            }
-            Instant::Operation(outcome) => {
-                let Some(stamps) = stamps(outcome, state.age) else { return };
-                if stamps {
-                    // The stamp of the generation before is not younger than one that is there.
-                    let overlaps =
-                        |(began_by, began_at): (usize, usize)| after[began_by] <= began_at;
-                    if state.began.is_some_and(overlaps) && state.age != Some(0) {
-                        states.push(State { age: Some(1), ..next.clone() });
-                    }
-                    next.age = Some(0);
-                }
-            }
-        }
-        states.push(next);
-    }
 }
 
 /// Whether an operation with this result stores a stamp. `None`: it cannot have this result where the class has this
@@ -179,22 +111,14 @@ fn stamps(outcome: &Outcome, age: Option<u32>) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checker::tests::one;
     use Outcome::*;
 
     const NO_ORDER: Result<(), Unexplained> = Err(Unexplained::NoOrder { class: 0 });
 
     /// One class, and two generations; no order between the threads is known.
     fn apart(initial: Option<u32>, threads: &[&[Outcome]]) -> History {
-        let event = |thread: usize, index: usize, outcome: &Outcome| {
-            let mut known = vec![0; threads.len()];
-            known[thread] = index;
-            Event { class: 0, outcome: outcome.clone(), known }
-        };
-        let events = |(thread, outcomes): (usize, &&[Outcome])| {
-            outcomes.iter().enumerate().map(|(at, outcome)| event(thread, at, outcome)).collect()
-        };
-        let threads = threads.iter().enumerate().map(events).collect();
-        History { generations: 2, initial: vec![initial], threads }
+        History { generations: 2, initial: vec![initial], threads: one(0, threads).threads }
     }
 
     fn explained(initial: Option<u32>, threads: &[&[Outcome]]) -> Result<(), Unexplained> {
@@ -251,6 +175,10 @@ mod tests {
         assert_eq!(both.explain(), Ok(()));
         let one = History { generations: 3, ..apart(Some(1), &[&[Advanced], &[Missing]]) };
         assert_eq!(one.explain(), NO_ORDER);
+        // Not even its first instant comes before the second one of the other.
+        let mut after_both = apart(Some(0), &[&[Advanced], &[Advanced], &[Found]]);
+        after_both.threads[2][0].known = vec![1, 1, 0];
+        assert_eq!(after_both.explain(), NO_ORDER);
     }
 
     /// It may be found only afterwards, and has the stamp of before.
@@ -264,6 +192,8 @@ mod tests {
         // The insert is called when the first `advance` has returned.
         history.threads[0][0].known[1] = 1;
         assert_eq!(history.explain(), NO_ORDER);
+        // A stamp that the second `advance` forgets is not stored after that.
+        assert_eq!(explained(None, &[&[Unique], &[Advanced, Advanced, Aged(Some(2))]]), NO_ORDER);
         // What is there has the younger of two stamps.
         let older = [Advanced, Stamped(false), Aged(Some(0))];
         let mut history = apart(Some(0), &[&[Stamped(false)], &older, &[Aged(Some(1))]]);
