@@ -93,11 +93,10 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_
     }
 }
 
-/// The expiring filter of a storage, with stamps of two bits. With `TIMED` its generations end by the time of the
-/// model.
-pub struct Expiring<L, const TIMED: bool = false>(PhantomData<L>);
+/// The expiring filter of a storage, with stamps of two bits. Its generations end by the time of the model.
+pub struct Expiring<L>(PhantomData<L>);
 
-impl<L: Storage + 'static, const TIMED: bool> Modelled for Expiring<L, TIMED> {
+impl<L: Storage + 'static> Modelled for Expiring<L> {
     type Storage = L;
     type Values = ValueBits;
     type Shared = ExpiringCuckooFilter<L>;
@@ -105,10 +104,10 @@ impl<L: Storage + 'static, const TIMED: bool> Modelled for Expiring<L, TIMED> {
     const VALUE_BITS: u32 = 2;
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
-        let timer =
-            || Timer::new(Duration::from_nanos(PERIOD), Duration::ZERO, now).expect("a period");
+        let now = || Duration::from_nanos(time());
+        let timer = Timer::new(Duration::from_nanos(PERIOD), Duration::ZERO, now);
         let mut filter = ExpiringCuckooFilter::from_inner(inner);
-        filter.timer = TIMED.then(timer);
+        filter.timer = Some(timer.expect("a period"));
         filter
     }
 
@@ -137,10 +136,6 @@ pub fn time() -> u64 {
 pub fn pass_until(time: u64) {
     // Relaxed: that time passes orders nothing.
     TIME.fetch_max(time, Ordering::Relaxed);
-}
-
-fn now() -> Duration {
-    Duration::from_nanos(time())
 }
 
 /// The state of a filter or a maplet.
@@ -380,6 +375,43 @@ pub fn stash<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) {
 pub fn resize_stash<M: Modelled>(shared: &M::Shared, hash: u64, home: Home, lines: usize) {
     let mut cells = table::<M>(shared).lock_cells(key::<M>(hash, home));
     cells.resize(lines).expect("memory for a model");
+}
+
+/// One more copy of the item, which has this hash.
+///
+/// # Errors
+///
+/// Why there is none.
+pub fn insert<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) -> Result<(), Error> {
+    Ok(table::<M>(shared).insert(key::<M>(hash, home))?)
+}
+
+/// One copy of the item unless it is there; in a maplet, unless its key is. `Ok(false)`: it was.
+///
+/// # Errors
+///
+/// Why there is none.
+pub fn insert_unique<M: Modelled>(
+    shared: &M::Shared,
+    hash: u64,
+    home: Home,
+) -> Result<bool, Error> {
+    Ok(table::<M>(shared).insert_unique(key::<M>(hash, home))?)
+}
+
+/// One copy of the item less. `false`: there was none.
+pub fn remove<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) -> bool {
+    table::<M>(shared).remove(key::<M>(hash, home))
+}
+
+/// Whether the item with this hash is there; in a maplet, its key.
+pub fn contains<M: Modelled>(shared: &M::Shared, hash: u64) -> bool {
+    M::inner(shared).contains(hash)
+}
+
+/// Empties the table.
+pub fn clear<M: Modelled>(shared: &M::Shared) {
+    state::<M>(shared).clear();
 }
 
 /// The copies of the item, which has this hash.

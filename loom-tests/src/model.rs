@@ -11,100 +11,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
 
-use coucal::probe::{self, ALL, Expiring, Home, Image, Maplet, Modelled};
-use coucal::{CuckooFilter, CuckooMaplet, Error, Prehashed, Storage};
+pub use coucal::probe::Modelled as Subject;
+use coucal::probe::{self, ALL, Expiring, Home, Image, Maplet};
+use coucal::{CuckooFilter, Error, Prehashed, Storage};
 use loom::model::Builder;
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
 use crate::WITHOUT_FLOORS;
 use crate::checker::{Event, History, Outcome, Shape, expiring};
-
-/// What a model runs: the filter of a storage, or a [`Maplet`].
-pub trait Subject: Modelled<Shared: Shared> {}
-
-impl<M: Modelled<Shared: Shared>> Subject for M {}
-
-/// What filters and maplets have in common. The value of an item of a filter has no meaning.
-pub trait Shared: Send + Sync + 'static {
-    /// One more copy of an item.
-    ///
-    /// # Errors
-    ///
-    /// Why there is none.
-    fn insert(&self, hash: u64, value: u32) -> Result<(), Error>;
-
-    /// One copy of an item unless it is there; in a maplet, unless its key is. `Ok(false)`: it was.
-    ///
-    /// # Errors
-    ///
-    /// Why there is none.
-    fn insert_unique(&self, hash: u64, value: u32) -> Result<bool, Error>;
-
-    /// One copy less. `false`: there was none.
-    fn remove(&self, hash: u64, value: u32) -> bool;
-
-    /// Whether the item is there; in a maplet, its key.
-    fn contains(&self, hash: u64) -> bool;
-
-    /// Empties the table.
-    fn clear(&self);
-
-    /// How many copies there are: a maplet may count some of them twice while another thread moves them.
-    fn copies(&self, hash: u64, value: u32) -> usize;
-}
-
-impl<M: Storage + 'static> Shared for CuckooFilter<M> {
-    fn insert(&self, hash: u64, _: u32) -> Result<(), Error> {
-        self.insert(&Prehashed(hash))
-    }
-
-    fn insert_unique(&self, hash: u64, _: u32) -> Result<bool, Error> {
-        self.insert_unique(&Prehashed(hash))
-    }
-
-    fn remove(&self, hash: u64, _: u32) -> bool {
-        self.remove(&Prehashed(hash))
-    }
-
-    fn contains(&self, hash: u64) -> bool {
-        self.contains(&Prehashed(hash))
-    }
-
-    fn clear(&self) {
-        self.clear();
-    }
-
-    fn copies(&self, hash: u64, _: u32) -> usize {
-        self.count(&Prehashed(hash))
-    }
-}
-
-impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
-    fn insert(&self, hash: u64, value: u32) -> Result<(), Error> {
-        self.insert(&Prehashed(hash), value)
-    }
-
-    fn insert_unique(&self, hash: u64, value: u32) -> Result<bool, Error> {
-        self.insert_if_absent(&Prehashed(hash), value)
-    }
-
-    fn remove(&self, hash: u64, value: u32) -> bool {
-        self.remove(&Prehashed(hash), value)
-    }
-
-    fn contains(&self, hash: u64) -> bool {
-        self.contains_key(&Prehashed(hash))
-    }
-
-    fn clear(&self) {
-        self.clear();
-    }
-
-    fn copies(&self, hash: u64, value: u32) -> usize {
-        self.get(&Prehashed(hash)).filter(|&candidate| candidate == value).count()
-    }
-}
 
 /// An item of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +49,7 @@ impl Item {
 /// A table that grows is described as it is at its greatest size, where the two buckets of an item say all about
 /// where it lies before: in a table that begins with two buckets, an item (6, 1) lies in bucket 0 until that is
 /// split, then in 2, and in 6 when that is split. All higher bits of its first position are 0.
-pub struct Setup<M: Modelled> {
+pub struct Setup<M: Subject> {
     /// How many buckets the table begins with.
     began_with: usize,
     greatest: usize,
@@ -162,7 +77,7 @@ struct Stored {
     known: u32,
 }
 
-impl<M: Modelled> Setup<M> {
+impl<M: Subject> Setup<M> {
     /// An empty table with this number of buckets.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
@@ -353,8 +268,8 @@ impl<M: Modelled> Setup<M> {
         Self { every_schedule: true, ..self }
     }
 
-    /// As `check`, of threads that assert what they see, and record nothing. What `define` returns is called at the
-    /// end, when no thread is running.
+    /// As `check`, of threads that assert what they see: nobody looks at what is recorded. What `define` returns is
+    /// called at the end, when no thread is running.
     pub fn check_asserted<F: FnOnce(&mut Thread<M>)>(
         self,
         floor: usize,
@@ -364,8 +279,7 @@ impl<M: Modelled> Setup<M> {
         self.explore(floor, preemptions, move |setup| {
             let mut model = Model::new(setup);
             let at_the_end = define(&mut model);
-            let (mut main, events) = model.join();
-            assert!(events.iter().all(Vec::is_empty), "nobody looks at what is recorded");
+            let (mut main, _) = model.join();
             assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
             at_the_end(&mut main);
         });
@@ -385,9 +299,7 @@ impl<M: Modelled> Setup<M> {
             explore_every_schedule(floor, &execution);
         }
     }
-}
 
-impl<M: Subject> Setup<M> {
     /// One thread more, which takes these steps.
     #[must_use]
     pub fn thread(mut self, steps: impl IntoIterator<Item = Step<M>>) -> Self {
@@ -429,14 +341,14 @@ impl<M: Subject> Setup<M> {
     }
 }
 
-impl<M: Storage + 'static, const TIMED: bool> Setup<Expiring<M, TIMED>> {
-    /// As `check_with`, of a filter that forgets: the checker knows of ages. An item with another value is the same one
+impl<M: Storage + 'static> Setup<Maplet<M>> {
+    /// As `check_with`, of a table of generations: the checker knows of ages. An item with another value is the same one
     /// with this stamp.
     pub fn check_ages(
         self,
         floor: usize,
         preemptions: usize,
-        define: impl Fn(&mut Model<Expiring<M, TIMED>>) + Send + Sync + 'static,
+        define: impl Fn(&mut Model<Maplet<M>>) + Send + Sync + 'static,
     ) {
         self.explore(floor, preemptions, move |setup| {
             let mut model = Model::new(setup);
@@ -512,7 +424,7 @@ type Operation<M> = dyn Fn(&mut Thread<M>) -> bool + Send + Sync;
 
 /// A step of a thread: an operation, and what it must answer.
 #[must_use = "a thread takes it"]
-pub struct Step<M: Modelled> {
+pub struct Step<M: Subject> {
     operation: Box<Operation<M>>,
     /// `None`: whatever the checker takes.
     expected: Option<bool>,
@@ -665,13 +577,13 @@ impl Table {
     }
 
     /// The class of what a slot of an image holds, if there is one.
-    fn class<M: Modelled>(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
+    fn class<M: Subject>(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
         self.classes.iter().position(|item| image.is_of::<M>(bucket, slot, item.home))
     }
 
     /// The classes of all that an image holds, in its order. What a split has doubled may be of no item; all else
     /// must be in a bucket of its class by the extent of the image.
-    fn classes_in<M: Modelled>(&self, image: &Image) -> Vec<usize> {
+    fn classes_in<M: Subject>(&self, image: &Image) -> Vec<usize> {
         let slots = image.buckets.iter().enumerate();
         let slots = slots.flat_map(|(bucket, slots)| slots.iter().map(move |&slot| (bucket, slot)));
         let classes: Vec<_> =
@@ -682,7 +594,7 @@ impl Table {
     }
 
     /// The copies of each class in an image.
-    fn count<M: Modelled>(&self, image: &Image) -> Vec<usize> {
+    fn count<M: Subject>(&self, image: &Image) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
         self.classes_in::<M>(image).into_iter().for_each(|class| counts[class] += 1);
         for (count, item) in counts.iter_mut().zip(&self.classes) {
@@ -696,12 +608,12 @@ impl Table {
 type Body<M> = Box<dyn FnOnce(&mut Thread<M>) + Send>;
 
 /// One execution of a model: the filter and the threads that will use it.
-pub struct Model<M: Modelled> {
+pub struct Model<M: Subject> {
     main: Thread<M>,
     bodies: Vec<Body<M>>,
 }
 
-impl<M: Modelled> Model<M> {
+impl<M: Subject> Model<M> {
     fn new(setup: &Setup<M>) -> Self {
         let Setup { began_with, greatest, generations, .. } = *setup;
         let shared = Arc::new(probe::empty::<M>(began_with, greatest, generations));
@@ -768,21 +680,13 @@ impl<M: Modelled> Model<M> {
         }
         (main, all)
     }
-}
 
-impl<M: Subject> Model<M> {
     /// Runs all threads, then checks their record and the final contents of the table.
     fn run(self, setup: &Setup<M>) {
         let (mut main, mut all) = self.join();
         main.known = all.iter().map(Vec::len).collect();
         let relatives: Vec<_> = setup.classes.iter().map(|item| setup.relatives(item)).collect();
-        // Not `Thread::count`: a `get` returns a stashed value once, however many copies there are.
-        let mut count = |item: Item| {
-            let copies = probe::copies::<M>(&main.shared, item.hash, item.home);
-            main.record(item, Outcome::Counted(copies));
-            copies
-        };
-        let stored = setup.classes.iter().map(|&item| count(item)).sum::<usize>();
+        let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
         let none = relatives.iter().all(Vec::is_empty);
         assert!(
             !none || probe::len::<M>(&main.shared) == stored,
@@ -835,7 +739,7 @@ impl<M: Subject> Model<M> {
 }
 
 /// A thread of a model: each operation is applied to the filter, or maplet, and recorded.
-pub struct Thread<M: Modelled> {
+pub struct Thread<M: Subject> {
     shared: Arc<M::Shared>,
     table: Arc<Table>,
     index: usize,
@@ -844,7 +748,7 @@ pub struct Thread<M: Modelled> {
     events: Vec<Event>,
 }
 
-impl<M: Modelled> Thread<M> {
+impl<M: Subject> Thread<M> {
     fn record(&mut self, item: Item, outcome: Outcome) {
         self.record_of_class(item.class, outcome);
     }
@@ -866,12 +770,10 @@ impl<M: Modelled> Thread<M> {
     pub fn split(&self, most: usize) -> usize {
         probe::split::<M>(&self.shared, most)
     }
-}
 
-impl<M: Subject> Thread<M> {
     /// Whether one more copy was stored.
     pub fn insert(&mut self, item: Item) -> bool {
-        let outcome = match self.shared.insert(item.hash, item.home.value) {
+        let outcome = match probe::insert::<M>(&self.shared, item.hash, item.home) {
             Ok(()) => Outcome::Inserted,
             Err(error) => {
                 assert_eq!(error, Error::Full);
@@ -885,7 +787,7 @@ impl<M: Subject> Thread<M> {
 
     /// Whether it stored the first copy; in a maplet, the first value of the key.
     pub fn insert_unique(&mut self, item: Item) -> bool {
-        let outcome = match self.shared.insert_unique(item.hash, item.home.value) {
+        let outcome = match probe::insert_unique::<M>(&self.shared, item.hash, item.home) {
             Ok(true) => Outcome::Unique,
             Ok(false) => Outcome::Duplicate,
             Err(_) => Outcome::UniqueFull,
@@ -897,27 +799,27 @@ impl<M: Subject> Thread<M> {
 
     /// Whether the item was found. In a maplet, one whose key has no other value.
     pub fn contains(&mut self, item: Item) -> bool {
-        let found = self.shared.contains(item.hash);
+        let found = probe::contains::<M>(&self.shared, item.hash);
         self.record(item, if found { Outcome::Found } else { Outcome::Missing });
         found
     }
 
     /// Whether a copy was removed.
     pub fn remove(&mut self, item: Item) -> bool {
-        let removed = self.shared.remove(item.hash, item.home.value);
+        let removed = probe::remove::<M>(&self.shared, item.hash, item.home);
         self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
         removed
     }
 
     /// Empties the table.
     pub fn clear(&mut self) {
-        self.shared.clear();
+        probe::clear::<M>(&self.shared);
         self.record_of_class(0, Outcome::Cleared);
     }
 
     /// How many copies there were.
     pub fn count(&mut self, item: Item) -> usize {
-        let count = self.shared.copies(item.hash, item.home.value);
+        let count = probe::copies::<M>(&self.shared, item.hash, item.home);
         self.record(item, Outcome::Counted(count));
         count
     }
@@ -937,11 +839,6 @@ impl<M: Subject> Thread<M> {
     /// Gives the stash, which holds this item, another number of lines. Not recorded.
     pub fn resize_stash(&self, item: Item, lines: usize) {
         probe::resize_stash::<M>(&self.shared, item.hash, item.home, lines);
-    }
-
-    /// Stores a copy of the item in this bucket, which must have a free slot. Not recorded.
-    pub fn put(&self, bucket: usize, item: Item) {
-        assert!(probe::put::<M>(&self.shared, bucket, item.home, ALL), "bucket {bucket} is full");
     }
 
     /// A handle to the same filter, or maplet, whose operations are not recorded.
@@ -1111,44 +1008,52 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
     }
 }
 
-/// Operations of a table of generations: not recorded.
+/// Operations of a table of generations.
 impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
     /// Gives the item the present stamp. Whether it was not there.
     pub fn stamp(&mut self, item: Item) -> bool {
-        Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, true)
+        let is_new = Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, true);
+        self.record_of_class(item.key, Outcome::Stamped(is_new));
+        is_new
     }
 
     /// The same, unless the item is there.
     pub fn stamp_if_absent(&mut self, item: Item) -> bool {
-        Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, false)
+        let is_new = Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, false);
+        self.record_of_class(item.key, if is_new { Outcome::Unique } else { Outcome::Duplicate });
+        is_new
     }
 
     /// How many generations ago the item got its stamp.
-    #[must_use]
-    pub fn age(&self, item: Item) -> Option<u32> {
-        Maplet::<M, SHORT_RING>::age(&self.shared, item.hash)
+    pub fn age(&mut self, item: Item) -> Option<u32> {
+        let age = Maplet::<M, SHORT_RING>::age(&self.shared, item.hash);
+        self.record_of_class(item.key, Outcome::Aged(age));
+        age
     }
 
     /// Whether the item is found.
-    #[must_use]
-    pub fn is_remembered(&self, item: Item) -> bool {
-        self.shared.contains_key(&Prehashed(item.hash))
+    pub fn is_remembered(&mut self, item: Item) -> bool {
+        let found = probe::contains::<Maplet<M, SHORT_RING>>(&self.shared, item.hash);
+        self.record_of_class(item.key, if found { Outcome::Found } else { Outcome::Missing });
+        found
+    }
+
+    /// Ends a generation. Returns how many entries are removed.
+    pub fn advance(&mut self) -> usize {
+        let removed = Maplet::<M, SHORT_RING>::advance(&self.shared);
+        self.record_of_class(0, Outcome::Advanced);
+        removed
+    }
+
+    /// Ends the first generation, if that is present. Whether it was. Not recorded, as all that follows.
+    pub fn advance_from_first(&mut self) -> bool {
+        Maplet::<M, SHORT_RING>::advance_from_first(&self.shared)
     }
 
     /// The stamps of the item.
     #[must_use]
     pub fn stamps(&self, item: Item) -> Vec<u32> {
         self.shared.get(&Prehashed(item.hash)).collect()
-    }
-
-    /// Ends a generation. Returns how many entries are removed.
-    pub fn advance(&mut self) -> usize {
-        Maplet::<M, SHORT_RING>::advance(&self.shared)
-    }
-
-    /// Ends the first generation, if that is present. Whether it was.
-    pub fn advance_from_first(&mut self) -> bool {
-        Maplet::<M, SHORT_RING>::advance_from_first(&self.shared)
     }
 
     /// The number of the present generation.
@@ -1186,48 +1091,14 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
     }
 }
 
-/// Operations of a filter that forgets.
-impl<M: Storage + 'static, const TIMED: bool> Thread<Expiring<M, TIMED>> {
-    /// `insert`: whether the item was new.
+/// Operations of a filter that forgets by the time of the model: not recorded.
+impl<M: Storage + 'static> Thread<Expiring<M>> {
+    /// Whether the item was new.
     pub fn remember(&mut self, item: Item) -> bool {
-        let is_new = self.insert_unrecorded(item);
-        self.record_of_class(item.key, Outcome::Stamped(is_new));
-        is_new
-    }
-
-    /// `insert_if_absent`: whether the item was new.
-    pub fn remember_if_absent(&mut self, item: Item) -> bool {
-        let is_new = self.shared.insert_if_absent(&Prehashed(item.hash)).expect("room");
-        self.record_of_class(item.key, if is_new { Outcome::Unique } else { Outcome::Duplicate });
-        is_new
-    }
-
-    /// `contains`: whether the item was found.
-    pub fn look_up(&mut self, item: Item) -> bool {
-        let found = self.is_remembered(item);
-        self.record_of_class(item.key, if found { Outcome::Found } else { Outcome::Missing });
-        found
-    }
-
-    /// How many generations ago the item was inserted.
-    pub fn age(&mut self, item: Item) -> Option<u32> {
-        let age = self.shared.age(&Prehashed(item.hash));
-        self.record_of_class(item.key, Outcome::Aged(age));
-        age
-    }
-
-    /// Ends a generation.
-    pub fn advance(&mut self) {
-        self.shared.advance();
-        self.record_of_class(0, Outcome::Advanced);
-    }
-
-    /// As `remember`. Not recorded.
-    pub fn insert_unrecorded(&mut self, item: Item) -> bool {
         self.shared.insert(&Prehashed(item.hash)).expect("room")
     }
 
-    /// As `look_up`. Not recorded.
+    /// Whether the item is found.
     #[must_use]
     pub fn is_remembered(&self, item: Item) -> bool {
         self.shared.contains(&Prehashed(item.hash))
@@ -1241,7 +1112,7 @@ impl<M: Storage + 'static, const TIMED: bool> Thread<Expiring<M, TIMED>> {
         copy.contains(&Prehashed(item.hash))
     }
 
-    /// Ends the generations that are due by the time of the model. Not recorded.
+    /// Ends the generations that are due by the time of the model.
     pub fn advance_if_due(&self) {
         self.shared.advance_if_due();
     }

@@ -2,9 +2,9 @@
 //!
 //! In the comments, x is an item, and x1 is x with the stamp 1. The generation with the stamp 0 is present at first.
 
-use coucal::probe::Expiring;
+use coucal::probe::Maplet;
 use coucal::{Growable, GrowingLayout, Layout};
-use loom_tests::model::{Item, Setup, Thread};
+use loom_tests::model::{Item, Setup};
 
 models_of_three! {
     two_inserts_of_what_is_swept
@@ -18,7 +18,7 @@ growing_models! {
 }
 
 /// Two buckets; x is in bucket 0, with this stamp.
-fn one_old<L: Layout>(stamp: u32) -> (Setup<Expiring<L>>, Item) {
+fn one_old<L: Layout>(stamp: u32) -> (Setup<Maplet<L>>, Item) {
     let mut setup = Setup::new(2);
     let x = setup.item(0, 1);
     let stamped = setup.with_value(x, stamp);
@@ -31,9 +31,9 @@ fn two_inserts_of_what_is_swept<L: Layout>() {
     let (setup, x) = one_old::<L>(1);
     setup.generations(2).check_ages(115_000, 1, move |model| {
         for item in [x, x.swapped()] {
-            model.thread(move |t| _ = t.remember(item));
+            model.thread(move |t| _ = t.stamp(item));
         }
-        model.thread(Thread::<Expiring<L>>::advance);
+        model.thread(|t| _ = t.advance());
     });
 }
 
@@ -42,14 +42,14 @@ fn insert_of_what_is_swept_against_lookups<L: Layout>() {
     let (setup, x) = one_old::<L>(1);
     setup.generations(2).check_ages(32_000, 1, move |model| {
         model.thread(move |t| {
-            t.remember(x);
+            t.stamp(x);
             t.age(x);
         });
         model.thread(move |t| {
-            t.look_up(x.swapped());
-            t.look_up(x);
+            t.is_remembered(x.swapped());
+            t.is_remembered(x);
         });
-        model.thread(Thread::<Expiring<L>>::advance);
+        model.thread(|t| _ = t.advance());
     });
 }
 
@@ -57,42 +57,42 @@ fn insert_of_what_is_swept_against_lookups<L: Layout>() {
 /// lookup finds nothing, and the item is as old as if it had been there. But what a lookup behind the second one misses
 /// has not the stamp of before the first one.
 fn insert_beside_two_advances<L: Layout>() {
-    let mut setup = Setup::<Expiring<L>>::new(2);
+    let mut setup = Setup::<Maplet<L>>::new(2);
     let x = setup.item(0, 1);
     setup.generations(3).check_ages(2900, 3, move |model| {
-        model.thread(move |t| _ = t.remember(x));
+        model.thread(move |t| _ = t.stamp(x));
         model.thread(move |t| {
             t.advance();
-            t.look_up(x);
+            t.is_remembered(x);
             t.advance();
-            t.look_up(x);
+            t.is_remembered(x);
         });
     });
 }
 
 /// Of two kinds, of a new item.
 fn two_inserts_beside_an_advance<L: Layout>() {
-    let mut setup = Setup::<Expiring<L>>::new(2);
+    let mut setup = Setup::<Maplet<L>>::new(2);
     let x = setup.item(0, 1);
     setup.generations(3).check_ages(22_000, 2, move |model| {
-        model.thread(move |t| _ = t.remember(x));
+        model.thread(move |t| _ = t.stamp(x));
         model.thread(move |t| {
-            t.remember_if_absent(x.swapped());
+            t.stamp_if_absent(x.swapped());
             t.age(x);
         });
-        model.thread(Thread::<Expiring<L>>::advance);
+        model.thread(|t| _ = t.advance());
     });
 }
 
 /// The item goes to the new bucket, and was inserted in the oldest generation.
 fn split_and_insert_beside_an_advance<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Expiring<Growable<L>>>::growable(2, 4);
+    let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4);
     let x = setup.item(2, 1);
     let x1 = setup.with_value(x, 1);
     setup.store(0, &[x1]);
     setup.generations(2).check_ages(280_000, 1, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
-        model.thread(Thread::<Expiring<Growable<L>>>::advance);
-        model.thread(move |t| _ = t.remember(x));
+        model.thread(|t| _ = t.advance());
+        model.thread(move |t| _ = t.stamp(x));
     });
 }

@@ -20,28 +20,26 @@ models_of_three! {
     copy_beside_an_advance
 }
 
-type Timed<L> = Expiring<L, true>;
-
 /// When an item was inserted.
 #[derive(Default)]
 struct Called(AtomicU64);
 
 impl Called {
-    fn insert<L: Layout>(&self, thread: &mut Thread<Timed<L>>, item: Item) {
+    fn insert<L: Layout>(&self, thread: &mut Thread<Expiring<L>>, item: Item) {
         // What a thread of a model reads is not what the others know: this orders nothing.
         self.0.store(probe::time(), Ordering::Relaxed);
-        thread.insert_unrecorded(item);
+        thread.remember(item);
     }
 
     /// At the end: the item is remembered for one period less than there are generations, at the least.
-    fn is_kept<L: Layout>(&self, thread: &Thread<Timed<L>>, item: Item, generations: u32) {
+    fn is_kept<L: Layout>(&self, thread: &Thread<Expiring<L>>, item: Item, generations: u32) {
         let (called, now) = (self.0.load(Ordering::Relaxed), probe::time());
         let is_young = now < called + u64::from(generations - 1) * PERIOD;
         assert!(!is_young || thread.is_remembered(item), "of {called}, and forgotten by {now}");
     }
 }
 
-fn one_item<L: Layout>(generations: u32) -> (Setup<Timed<L>>, Item) {
+fn one_item<L: Layout>(generations: u32) -> (Setup<Expiring<L>>, Item) {
     let mut setup = Setup::new(2);
     let x = setup.item(0, 1);
     (setup.generations(generations), x)
@@ -108,7 +106,7 @@ fn insert_where_two_generations_are_due<L: Layout>() {
 
 /// One of them ends the generations that are due, and no other: what is old is forgotten, and what is young is not.
 fn two_inserts_that_find_due<L: Layout>(due: u64) {
-    let mut setup = Setup::<Timed<L>>::new(2);
+    let mut setup = Setup::<Expiring<L>>::new(2);
     let [x, old, young] = setup.items([(0, 1); 3]);
     // Of 4 generations, as many advances forget the stamps up to this, and leave the next one.
     let (stamped_old, stamped_young) =
@@ -118,7 +116,7 @@ fn two_inserts_that_find_due<L: Layout>(due: u64) {
         pass_until(due * PERIOD);
         for item in [x, x.swapped()] {
             model.thread(move |t| {
-                t.insert_unrecorded(item);
+                t.remember(item);
                 assert!(t.is_remembered(item));
             });
         }
