@@ -5,10 +5,9 @@
 #![allow(clippy::missing_panics_doc)]
 
 use std::env;
-use std::io::{self, Write};
 use std::ops::Not;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 pub use coucal::probe::Modelled as Subject;
@@ -209,18 +208,12 @@ impl<M: Subject> Setup<M> {
 
     /// Fills the free slots of this bucket with copies of the item.
     pub fn fill(&mut self, bucket: usize, item: Item) -> &mut Self {
-        let free = self.free_slots(bucket);
-        self.store(bucket, &vec![item; free])
+        self.store(bucket, &vec![item; M::SLOTS - self.stored_in(bucket)])
     }
 
     /// Fills the free slots of this bucket with copies of the item, except one slot.
     pub fn fill_but_one(&mut self, bucket: usize, item: Item) -> &mut Self {
-        let free = self.free_slots(bucket);
-        self.store(bucket, &vec![item; free - 1])
-    }
-
-    fn free_slots(&self, bucket: usize) -> usize {
-        M::SLOTS - self.stored.iter().filter(|stored| stored.bucket == bucket).count()
+        self.store(bucket, &vec![item; M::SLOTS - 1 - self.stored_in(bucket)])
     }
 
     /// The other classes that have entries in common with this item: all is equal that every entry knows.
@@ -235,10 +228,6 @@ impl<M: Subject> Setup<M> {
                 && known(other.home) == known(item.home)
         };
         self.classes.iter().filter(related).map(|other| other.class).collect()
-    }
-
-    fn table(&self) -> Table {
-        Table { began_with: self.began_with, classes: self.classes.clone() }
     }
 
     /// How many items are stored in a bucket so far.
@@ -289,11 +278,12 @@ impl<M: Subject> Setup<M> {
         self,
         floor: usize,
         preemptions: usize,
-        run: impl Fn(&Self) + Send + Sync + 'static,
+        run: impl Fn(&Arc<Self>) + Send + Sync + 'static,
     ) {
         probe::set_seq_cst_is_exact(self.exact_seq_cst);
-        let every_schedule = self.every_schedule;
-        let execution: Execution = Arc::new(move || run(&self));
+        let setup = Arc::new(self);
+        let every_schedule = setup.every_schedule;
+        let execution: Execution = Arc::new(move || run(&setup));
         explore(floor, preemptions, &execution);
         if every_schedule {
             explore_every_schedule(floor, &execution);
@@ -336,7 +326,7 @@ impl<M: Subject> Setup<M> {
         self.explore(floor, preemptions, move |setup| {
             let mut model = Model::new(setup);
             define(&mut model);
-            model.run(setup);
+            model.run();
         });
     }
 }
@@ -376,17 +366,9 @@ impl<M: Storage + 'static> Setup<Maplet<M>> {
 pub type Execution = Arc<dyn Fn() + Send + Sync>;
 
 /// Runs a model under loom, prints the number of its executions and asserts the floor,
-/// unless [`WITHOUT_FLOORS`] is set. With the published loom it says that this is not the mended one, and asserts none.
+/// unless [`WITHOUT_FLOORS`] is set. With the published loom it asserts none.
 pub fn explore(floor: usize, preemptions: usize, execution: &Execution) {
     run(Builder::new(), "", floor, preemptions, execution);
-    if !cfg!(feature = "mended-loom") {
-        static SAID: Once = Once::new();
-        SAID.call_once(|| {
-            let note = "note: the published loom explores fewer interleavings than `--bin models`";
-            // Not `eprintln`: the harness hides that of a test that passes.
-            _ = writeln!(io::stderr(), "{note}");
-        });
-    }
 }
 
 #[cfg(feature = "mended-loom")]
@@ -563,40 +545,33 @@ pub fn count_one<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
     })
 }
 
-/// What says where the items of a table lie.
-struct Table {
-    began_with: usize,
-    classes: Vec<Item>,
-}
-
-impl Table {
+impl<M: Subject> Setup<M> {
     /// The item with the key of another, and this value.
-    fn with_value(&self, item: Item, value: u32) -> Item {
+    fn of_value(&self, item: Item, value: u32) -> Item {
         let is_it = |other: &&Item| other.key == item.key && other.home.value == value;
         *self.classes.iter().find(is_it).expect("a value that the key may have")
     }
 
     /// The class of what a slot of an image holds, if there is one.
-    fn class<M: Subject>(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
+    fn class(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
         self.classes.iter().position(|item| image.is_of::<M>(bucket, slot, item.home))
     }
 
     /// The classes of all that an image holds, in its order. What a split has doubled may be of no item; all else
     /// must be in a bucket of its class by the extent of the image.
-    fn classes_in<M: Subject>(&self, image: &Image) -> Vec<usize> {
+    fn classes_in(&self, image: &Image) -> Vec<usize> {
         let slots = image.buckets.iter().enumerate();
         let slots = slots.flat_map(|(bucket, slots)| slots.iter().map(move |&slot| (bucket, slot)));
-        let classes: Vec<_> =
-            slots.map(|(bucket, slot)| self.class::<M>(image, bucket, slot)).collect();
+        let classes: Vec<_> = slots.map(|(bucket, slot)| self.class(image, bucket, slot)).collect();
         let of_none = classes.iter().filter(|class| class.is_none()).count();
         assert!(of_none as u64 <= image.doubled, "of no item: {of_none} of {:x?}", image.buckets);
         classes.into_iter().flatten().collect()
     }
 
     /// The copies of each class in an image.
-    fn count<M: Subject>(&self, image: &Image) -> Vec<usize> {
+    fn count(&self, image: &Image) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
-        self.classes_in::<M>(image).into_iter().for_each(|class| counts[class] += 1);
+        self.classes_in(image).into_iter().for_each(|class| counts[class] += 1);
         for (count, item) in counts.iter_mut().zip(&self.classes) {
             *count += image.stashed_of::<M>(item.home);
         }
@@ -614,8 +589,8 @@ pub struct Model<M: Subject> {
 }
 
 impl<M: Subject> Model<M> {
-    fn new(setup: &Setup<M>) -> Self {
-        let Setup { began_with, greatest, generations, .. } = *setup;
+    fn new(setup: &Arc<Setup<M>>) -> Self {
+        let Setup { began_with, greatest, generations, .. } = **setup;
         let shared = Arc::new(probe::empty::<M>(began_with, greatest, generations));
         if setup.narrow {
             probe::narrow::<M>(&shared);
@@ -629,8 +604,8 @@ impl<M: Subject> Model<M> {
         for item in &setup.stashed {
             probe::stash::<M>(&shared, item.hash, item.home);
         }
-        let table = Arc::new(setup.table());
-        let main = Thread { shared, table, index: 0, known: Vec::new(), events: Vec::new() };
+        let setup = Arc::clone(setup);
+        let main = Thread { shared, setup, index: 0, known: Vec::new(), events: Vec::new() };
         Self { main, bodies: Vec::new() }
     }
 
@@ -638,7 +613,7 @@ impl<M: Subject> Model<M> {
     /// the bucket that its lookups read first.
     #[must_use]
     pub fn image_of(&self, items: &[Item]) -> Image {
-        let Table { began_with, .. } = *self.main.table;
+        let began_with = self.main.setup.began_with;
         let shared = probe::empty::<M>(began_with, began_with, 0);
         for item in items {
             let [first, _] = item.home.buckets::<M>(began_with);
@@ -663,7 +638,7 @@ impl<M: Subject> Model<M> {
             .map(|(index, body)| {
                 let mut thread = Thread {
                     shared: Arc::clone(&main.shared),
-                    table: Arc::clone(&main.table),
+                    setup: Arc::clone(&main.setup),
                     index: index + 1,
                     known: main.known.clone(),
                     events: Vec::new(),
@@ -682,8 +657,9 @@ impl<M: Subject> Model<M> {
     }
 
     /// Runs all threads, then checks their record and the final contents of the table.
-    fn run(self, setup: &Setup<M>) {
+    fn run(self) {
         let (mut main, mut all) = self.join();
+        let setup = Arc::clone(&main.setup);
         main.known = all.iter().map(Vec::len).collect();
         let relatives: Vec<_> = setup.classes.iter().map(|item| setup.relatives(item)).collect();
         let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
@@ -741,7 +717,7 @@ impl<M: Subject> Model<M> {
 /// A thread of a model: each operation is applied to the filter, or maplet, and recorded.
 pub struct Thread<M: Subject> {
     shared: Arc<M::Shared>,
-    table: Arc<Table>,
+    setup: Arc<Setup<M>>,
     index: usize,
     /// For each thread, how many of its operations happen before the next one of this thread.
     known: Vec<usize>,
@@ -751,6 +727,12 @@ pub struct Thread<M: Subject> {
 impl<M: Subject> Thread<M> {
     fn record(&mut self, item: Item, outcome: Outcome) {
         self.record_of_class(item.class, outcome);
+    }
+
+    /// Records whether the answer is yes, and returns it.
+    fn answer(&mut self, item: Item, is_yes: bool, [yes, no]: [Outcome; 2]) -> bool {
+        self.record(item, if is_yes { yes } else { no });
+        is_yes
     }
 
     fn record_of_class(&mut self, class: usize, outcome: Outcome) {
@@ -800,15 +782,13 @@ impl<M: Subject> Thread<M> {
     /// Whether the item was found. In a maplet, one whose key has no other value.
     pub fn contains(&mut self, item: Item) -> bool {
         let found = probe::contains::<M>(&self.shared, item.hash);
-        self.record(item, if found { Outcome::Found } else { Outcome::Missing });
-        found
+        self.answer(item, found, [Outcome::Found, Outcome::Missing])
     }
 
     /// Whether a copy was removed.
     pub fn remove(&mut self, item: Item) -> bool {
         let removed = probe::remove::<M>(&self.shared, item.hash, item.home);
-        self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
-        removed
+        self.answer(item, removed, [Outcome::Removed, Outcome::NotThere])
     }
 
     /// Empties the table.
@@ -826,7 +806,7 @@ impl<M: Subject> Thread<M> {
 
     /// The copies of each class at one instant, as a snapshot has them.
     pub fn snapshot(&mut self) -> Counts {
-        let counts = self.table.count::<M>(&probe::image::<M>(&self.shared));
+        let counts = self.setup.count(&probe::image::<M>(&self.shared));
         self.record_of_class(0, Outcome::Snapshot(counts.clone()));
         Counts(counts)
     }
@@ -844,8 +824,8 @@ impl<M: Subject> Thread<M> {
     /// A handle to the same filter, or maplet, whose operations are not recorded.
     #[must_use]
     pub fn unrecorded(&self) -> Self {
-        let (shared, table) = (Arc::clone(&self.shared), Arc::clone(&self.table));
-        Self { shared, table, index: self.index, known: self.known.clone(), events: Vec::new() }
+        let (shared, setup) = (Arc::clone(&self.shared), Arc::clone(&self.setup));
+        Self { shared, setup, index: self.index, known: self.known.clone(), events: Vec::new() }
     }
 }
 
@@ -853,8 +833,7 @@ impl<M: Storage + 'static> Thread<M> {
     /// Whether all that the image holds was stored. If not, `stored` items had been, and were taken
     /// back.
     pub fn merge(&mut self, image: &Image, stored: usize) -> bool {
-        let table = Arc::clone(&self.table);
-        let classes = table.classes_in::<M>(image).into_iter();
+        let classes = self.setup.classes_in(image).into_iter();
         let merged = probe::merge::<M>(&self.shared, image);
         for class in classes.clone().take(if merged.is_ok() { usize::MAX } else { stored }) {
             self.record_of_class(class, Outcome::Inserted);
@@ -871,8 +850,8 @@ impl<M: Storage + 'static> Thread<M> {
 
     /// How many of the items were stored, in order.
     pub fn insert_many(&mut self, items: &[Item]) -> usize {
-        let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
-        let failed = self.shared.insert_many(Prehashed::slice(&hashes)).err();
+        let hashes: Vec<_> = items.iter().map(|item| Prehashed(item.hash)).collect();
+        let failed = self.shared.insert_many(&hashes).err();
         let stored = failed.as_ref().map_or(items.len(), Error::stored);
         for &item in &items[..stored] {
             self.record(item, Outcome::Inserted);
@@ -886,40 +865,41 @@ impl<M: Storage + 'static> Thread<M> {
 
     /// Which of the items were new. There is room for all.
     pub fn insert_unique_many(&mut self, items: &[Item]) -> Vec<bool> {
-        let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
-        let mut new = vec![false; items.len()];
-        let count =
-            self.shared.insert_unique_many(Prehashed::slice(&hashes), &mut new).expect("room");
-        assert_eq!(count, new.iter().filter(|&&new| new).count());
-        for (&item, &new) in items.iter().zip(&new) {
-            self.record(item, if new { Outcome::Unique } else { Outcome::Duplicate });
-        }
-        new
+        self.answer_many(items, &[Outcome::Unique, Outcome::Duplicate], |filter, items, new| {
+            filter.insert_unique_many(items, new).expect("room")
+        })
     }
 
     /// Which of the items were removed.
     pub fn remove_many(&mut self, items: &[Item]) -> Vec<bool> {
-        let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
-        let mut removed = vec![false; items.len()];
-        let count = self.shared.remove_many(Prehashed::slice(&hashes), &mut removed);
-        assert_eq!(count, Ok(removed.iter().filter(|&&removed| removed).count()));
-        for (&item, &removed) in items.iter().zip(&removed) {
-            self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
-        }
-        removed
+        self.answer_many(items, &[Outcome::Removed, Outcome::NotThere], |filter, items, removed| {
+            filter.remove_many(items, removed).expect("as many answers as items")
+        })
     }
 
     /// Which of the items were found.
     pub fn contains_many(&mut self, items: &[Item]) -> Vec<bool> {
-        let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
-        let mut found = vec![false; items.len()];
-        self.shared
-            .contains_many(Prehashed::slice(&hashes), &mut found)
-            .expect("as many answers as items");
-        for (&item, &found) in items.iter().zip(&found) {
-            self.record(item, if found { Outcome::Found } else { Outcome::Missing });
+        self.answer_many(items, &[Outcome::Found, Outcome::Missing], |filter, items, found| {
+            filter.contains_many(items, found).expect("as many answers as items");
+            found.iter().filter(|&&found| found).count()
+        })
+    }
+
+    /// Records the answers of a batch, which returns how many of them are yes.
+    fn answer_many(
+        &mut self,
+        items: &[Item],
+        outcomes: &[Outcome; 2],
+        batch: impl Fn(&CuckooFilter<M>, &[Prehashed], &mut [bool]) -> usize,
+    ) -> Vec<bool> {
+        let hashes: Vec<_> = items.iter().map(|item| Prehashed(item.hash)).collect();
+        let mut answers = vec![false; items.len()];
+        let count = batch(&self.shared, &hashes, &mut answers);
+        assert_eq!(count, answers.iter().filter(|&&answer| answer).count());
+        for (&item, &answer) in items.iter().zip(&answers) {
+            self.answer(item, answer, outcomes.clone());
         }
-        found
+        answers
     }
 
     /// The filter itself, for calls that are not recorded.
@@ -933,7 +913,7 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
     /// Which of the values of the key of this item were found: those of its items.
     pub fn get(&mut self, item: Item) -> Found {
         let values = self.shared.get(&Prehashed(item.hash));
-        let found: Vec<_> = values.map(|value| self.table.with_value(item, value).class).collect();
+        let found: Vec<_> = values.map(|value| self.setup.of_value(item, value).class).collect();
         self.record(item, Outcome::Got(found.clone()));
         Found(found)
     }
@@ -949,8 +929,7 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
     pub fn replace(&mut self, item: Item, with: Item) -> bool {
         let (hash, old, new) = replacement(item, with);
         let replaced = self.shared.replace(&Prehashed(hash), old, new).expect("a value that fits");
-        self.record_replacement(item, with, replaced);
-        replaced
+        self.answer(item, replaced, [Outcome::Replaced(with.class), Outcome::NotThere])
     }
 
     /// For each item whether a copy of it has got the value of another item of its key.
@@ -964,7 +943,7 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
         let count = self.shared.replace_many(&pairs, &mut replaced).expect("values that fit");
         assert_eq!(count, replaced.iter().filter(|&&replaced| replaced).count());
         for (&(item, with), &replaced) in items.iter().zip(&replaced) {
-            self.record_replacement(item, with, replaced);
+            self.answer(item, replaced, [Outcome::Replaced(with.class), Outcome::NotThere]);
         }
         replaced
     }
@@ -974,8 +953,8 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
         let before = self.shared.update(&Prehashed(item.hash), |value| Some(value + 1));
         let before = before.expect("a value that fits");
         if let Some(value) = before {
-            let [old, new] = [value, value + 1].map(|value| self.table.with_value(item, value));
-            self.record_replacement(old, new, true);
+            let [old, new] = [value, value + 1].map(|value| self.setup.of_value(item, value));
+            self.record(old, Outcome::Replaced(new.class));
         } else {
             self.record(item, Outcome::HasKey(false));
         }
@@ -986,11 +965,6 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
     pub fn count_one(&mut self, item: Item) {
         while !self.insert_unique(item) && self.increment(item).is_none() {}
     }
-
-    fn record_replacement(&mut self, item: Item, with: Item, replaced: bool) {
-        let outcome = if replaced { Outcome::Replaced(with.class) } else { Outcome::NotThere };
-        self.record(item, outcome);
-    }
 }
 
 impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
@@ -998,7 +972,7 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
     pub fn remove_value(&mut self, item: Item) -> usize {
         let of_others =
             |other: &Item| other.class != item.class && other.home.value == item.home.value;
-        assert!(!self.table.classes.iter().any(of_others), "a record names one item");
+        assert!(!self.setup.classes.iter().any(of_others), "a record names one item");
         let removed = self.shared.remove_value(item.home.value);
         if removed == 0 {
             self.record(item, Outcome::NotThere);
