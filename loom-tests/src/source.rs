@@ -13,8 +13,8 @@ use std::path::Path;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, Expr, ExprCall, ExprMethodCall, ExprPath, ImplItemFn, Item, ItemEnum, ItemFn,
-    ItemStruct, Macro, Signature, TraitItemFn, UsePath, UseRename,
+    Attribute, Block, Expr, ExprCall, ExprMethodCall, ExprPath, Ident, ImplItemFn, Item, ItemEnum,
+    ItemFn, ItemStruct, Macro, TraitItemFn, UsePath, UseRename,
 };
 
 /// What a program says when it ends with an error.
@@ -24,46 +24,29 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 pub struct Source {
     /// The text itself.
     pub text: String,
-    functions: Vec<Function>,
-    types: Vec<(String, Range<usize>)>,
-    accesses: Vec<Access>,
+    named: Vec<Named>,
+    weakenings: Vec<Weakening>,
     /// A place that has an ordering, and that is not understood.
     unknown: Option<String>,
 }
 
-struct Function {
+/// A function, or a type.
+struct Named {
     name: String,
     whole: Range<usize>,
-    /// With its braces.
-    body: Range<usize>,
+    /// That of a function, with its braces.
+    body: Option<Range<usize>>,
 }
 
 /// What is replaced, and by what.
 pub type Edit = (Range<usize>, String);
 
-/// An atomic access, or a fence.
-struct Access {
-    /// The function that has it.
-    function: String,
-    /// What is called: `load`, `store_word`, `fence`.
-    operation: String,
-    ordering: String,
-    /// Where the ordering is, without `Ordering::`.
-    at: Range<usize>,
-    /// Where the call is.
-    call: Range<usize>,
-}
-
 /// A weaker ordering in place of one that the source has.
 pub struct Weakening {
     /// "Release, not `SeqCst`", or "no fence".
     pub how: String,
-    /// The function that has it.
-    pub function: String,
-    /// The line of the source, without the blanks around it.
-    pub line: String,
     /// What is replaced, and by what.
-    pub edit: (Range<usize>, &'static str),
+    pub edit: Edit,
 }
 
 impl Source {
@@ -77,23 +60,21 @@ impl Source {
     pub fn parse(text: String) -> Result<Self> {
         let mut walk = Walk::default();
         walk.visit_file(&syn::parse_file(&text)?);
-        let Walk { functions, types, accesses, unknown, .. } = walk;
-        Ok(Self { text, functions, types, accesses, unknown })
+        let Walk { named, weakenings, unknown, .. } = walk;
+        Ok(Self { text, named, weakenings, unknown })
     }
 
     /// The one place in a function, or in a type, that reads as `quote`. A blank of the quote is any white space of
     /// the source, with any comments. Where several have this name, it is in one of them.
     pub fn find(&self, name: &str, quote: &str) -> Result<Range<usize>> {
-        let functions = self.functions.iter().map(|function| (&function.name, &function.whole));
-        let types = self.types.iter().map(|(name, whole)| (name, whole));
-        let mut named = functions.chain(types).filter(|(other, _)| *other == name).peekable();
+        let mut named = self.named.iter().filter(|item| item.name == name).peekable();
         named.peek().ok_or_else(|| format!("there is no {name}"))?;
         let found: Vec<_> = named
-            .flat_map(|(_, range)| {
+            .flat_map(|Named { whole, .. }| {
                 let starts =
-                    self.text[range.clone()].char_indices().map(|(at, _)| range.start + at);
+                    self.text[whole.clone()].char_indices().map(|(at, _)| whole.start + at);
                 starts.filter_map(|start| {
-                    let len = length_of_quote(&self.text[start..range.end], quote)?;
+                    let len = length_of_quote(&self.text[start..whole.end], quote)?;
                     Some(start..start + len)
                 })
             })
@@ -118,7 +99,7 @@ impl Source {
             let (at, _) = edit;
             let has_it = |body: &Range<usize>| body.start < at.start && at.end < body.end;
             // Functions come before those inside them.
-            let mut functions = self.functions.iter().map(|function| &function.body);
+            let mut functions = self.named.iter().filter_map(|item| item.body.as_ref());
             let body = functions.find(|body| has_it(body)).ok_or("an edit outside of a body")?;
             let (_, by_fault) = bodies.entry(body.start).or_insert((body, BTreeMap::new()));
             by_fault.entry(number).or_default().push(edit);
@@ -160,42 +141,22 @@ impl Source {
 
     /// Each ordering made weaker: first by what `SeqCst` has besides Acquire and Release, if it is
     /// `SeqCst`, and then altogether.
-    pub fn weakenings(&self) -> Result<impl Iterator<Item = Weakening>> {
-        if let Some(unknown) = &self.unknown {
-            return Err(format!("no ordering is looked for in {unknown}").into());
+    pub fn weakenings(&self) -> Result<&[Weakening]> {
+        match &self.unknown {
+            Some(unknown) => Err(format!("no ordering is looked for in {unknown}").into()),
+            None => Ok(&self.weakenings),
         }
-        Ok(self.accesses.iter().flat_map(|access| {
-            let ordering = &*access.ordering;
-            let without_total_order = match &*access.operation {
-                _ if ordering != "SeqCst" => None,
-                "load" => Some("Acquire"),
-                "store" | "store_word" | "set_first" => Some("Release"),
-                _ => Some("AcqRel"),
-            };
-            let without_total_order = without_total_order
-                .map(|weaker| (not(weaker, ordering), access.at.clone(), weaker));
-            let altogether = match &*access.operation {
-                "fence" => Some(("no fence".into(), access.call.clone(), "()")),
-                _ if ordering == "Relaxed" => None,
-                _ => Some((not("Relaxed", ordering), access.at.clone(), "Relaxed")),
-            };
-            without_total_order.into_iter().chain(altogether).map(|(how, range, new)| Weakening {
-                how,
-                function: access.function.clone(),
-                line: self.line(access.at.start).into(),
-                edit: (range, new),
-            })
-        }))
     }
 
-    fn line(&self, at: usize) -> &str {
+    /// The name of the innermost function around this place, and the line there, without the blanks around it.
+    #[must_use]
+    pub fn place(&self, at: usize) -> (&str, &str) {
+        // Functions come before those inside them.
+        let has_it = |item: &&Named| item.body.as_ref().is_some_and(|body| body.contains(&at));
+        let function = self.named.iter().rfind(has_it).map_or("", |item| &item.name);
         let start = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
-        self.text[start..].lines().next().unwrap_or_default().trim()
+        (function, self.text[start..].lines().next().unwrap_or_default().trim())
     }
-}
-
-fn not(weaker: &str, ordering: &str) -> String {
-    format!("{weaker}, not {ordering}")
 }
 
 /// The length of the text at the start of `text` that reads as `quote`, if it does.
@@ -224,11 +185,8 @@ fn after_blank(text: &str) -> &str {
 /// Collects what [`Source`] has.
 #[derive(Default)]
 struct Walk {
-    functions: Vec<Function>,
-    types: Vec<(String, Range<usize>)>,
-    accesses: Vec<Access>,
-    /// The functions around the present place, the innermost one last.
-    inside: Vec<String>,
+    named: Vec<Named>,
+    weakenings: Vec<Weakening>,
     /// The calls of whose arguments the present place is a part.
     calls: Vec<(String, Range<usize>)>,
     /// A place that has an ordering, and that is not understood.
@@ -236,23 +194,39 @@ struct Walk {
 }
 
 impl Walk {
-    fn function(
-        &mut self,
-        signature: &Signature,
-        (whole, body): (Range<usize>, Range<usize>),
-        visit: impl FnOnce(&mut Self),
-    ) {
-        let name = signature.ident.to_string();
-        self.functions.push(Function { name: name.clone(), whole, body });
-        self.inside.push(name);
-        visit(self);
-        self.inside.pop();
+    fn name(&mut self, name: &Ident, item: &impl Spanned, body: Option<&Block>) {
+        self.named.push(Named {
+            name: name.to_string(),
+            whole: item.span().byte_range(),
+            body: body.map(|body| body.span().byte_range()),
+        });
     }
 
-    fn call(&mut self, name: String, whole: Range<usize>, visit: impl FnOnce(&mut Self)) {
-        self.calls.push((name, whole));
+    fn call(&mut self, name: String, call: &impl Spanned, visit: impl FnOnce(&mut Self)) {
+        self.calls.push((name, call.span().byte_range()));
         visit(self);
         self.calls.pop();
+    }
+
+    /// An ordering, which is an argument of this call.
+    fn weaken(&mut self, ordering: &Ident, operation: &str, call: Range<usize>) {
+        let (at, name) = (ordering.span().byte_range(), ordering.to_string());
+        let mut weaken = |how, at, new: &str| {
+            self.weakenings.push(Weakening { how, edit: (at, new.into()) });
+        };
+        let without_total_order = match operation {
+            "load" => "Acquire",
+            "store" | "store_word" | "set_first" => "Release",
+            _ => "AcqRel",
+        };
+        if name == "SeqCst" {
+            weaken(format!("{without_total_order}, not {name}"), at.clone(), without_total_order);
+        }
+        if operation == "fence" {
+            weaken("no fence".into(), call, "()");
+        } else if name != "Relaxed" {
+            weaken(format!("Relaxed, not {name}"), at, "Relaxed");
+        }
     }
 }
 
@@ -272,35 +246,29 @@ impl<'ast> Visit<'ast> for Walk {
     }
 
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
-        let ranges = (function.span().byte_range(), function.block.span().byte_range());
-        self.function(&function.sig, ranges, |walk| {
-            visit::visit_item_fn(walk, function);
-        });
+        self.name(&function.sig.ident, function, Some(&function.block));
+        visit::visit_item_fn(self, function);
     }
 
     fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
-        self.types.push((item.ident.to_string(), item.span().byte_range()));
+        self.name(&item.ident, item, None);
     }
 
     fn visit_item_enum(&mut self, item: &'ast ItemEnum) {
-        self.types.push((item.ident.to_string(), item.span().byte_range()));
+        self.name(&item.ident, item, None);
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
         if !is_left_out(&function.attrs) {
-            let ranges = (function.span().byte_range(), function.block.span().byte_range());
-            self.function(&function.sig, ranges, |walk| {
-                visit::visit_impl_item_fn(walk, function);
-            });
+            self.name(&function.sig.ident, function, Some(&function.block));
+            visit::visit_impl_item_fn(self, function);
         }
     }
 
     fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
         if let (Some(block), false) = (&function.default, is_left_out(&function.attrs)) {
-            let ranges = (function.span().byte_range(), block.span().byte_range());
-            self.function(&function.sig, ranges, |walk| {
-                visit::visit_trait_item_fn(walk, function);
-            });
+            self.name(&function.sig.ident, function, Some(block));
+            visit::visit_trait_item_fn(self, function);
         }
     }
 
@@ -309,14 +277,14 @@ impl<'ast> Visit<'ast> for Walk {
             Expr::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
             _ => None,
         };
-        self.call(name.unwrap_or_default(), call.span().byte_range(), |walk| {
+        self.call(name.unwrap_or_default(), call, |walk| {
             visit::visit_expr_call(walk, call);
         });
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
         self.visit_expr(&call.receiver);
-        self.call(call.method.to_string(), call.span().byte_range(), |walk| {
+        self.call(call.method.to_string(), call, |walk| {
             for argument in &call.args {
                 walk.visit_expr(argument);
             }
@@ -329,14 +297,8 @@ impl<'ast> Visit<'ast> for Walk {
         if of != "Ordering" {
             return;
         }
-        match self.calls.last() {
-            Some((operation, call)) => self.accesses.push(Access {
-                function: self.inside.last().cloned().unwrap_or_default(),
-                operation: operation.clone(),
-                ordering: ordering.to_string(),
-                at: ordering.span().byte_range(),
-                call: call.clone(),
-            }),
+        match self.calls.last().cloned() {
+            Some((operation, call)) => self.weaken(ordering, &operation, call),
             None => self.unknown = Some(format!("{ordering} outside of a call")),
         }
     }

@@ -9,8 +9,8 @@ pub struct Fault {
     pub file: &'static str,
     pub function: &'static str,
     pub edit: Edit,
-    /// Models that fail. They are run first; the others only if all of these pass.
-    pub caught_by: &'static [&'static str],
+    /// Parts of the names of models, some of which fail. They are run first; the others only if all of these pass.
+    pub caught_by: &'static str,
 }
 
 /// What is changed. Each text occurs once in the function; a blank in it stands for any white space and
@@ -79,132 +79,46 @@ const TABLE: &str = "src/table.rs";
 const TIMER: &str = "src/expiring/timer.rs";
 const VERSIONS: &str = "src/table/versions.rs";
 
-const LOOKUPS: &[&str] =
-    &["kicks::kick_against_lookup_in_its_direction", "kicks::kick_against_lookup_the_other_way"];
-const REMOVALS: &[&str] = &[
-    "races::removal_of_what_is_kicked_in_its_direction",
-    "races::removal_of_what_is_kicked_the_other_way",
-];
-const TWO_HOPS: &[&str] = &[
-    "kicks::two_hops_against_lookups_in_their_direction",
-    "kicks::two_hops_against_lookups_the_other_way",
-];
-const EXCLUSION: &[&str] =
-    &["lock::three_threads", "lock::two_threads_that_come_back", "lock::a_retired_lock"];
-const PIECES: &[&str] = &[
-    "array::one_thread_adds",
-    "array::two_threads_add",
-    "array::a_new_directory",
-    "array::longer_words",
-];
-const WIDENINGS: &[&str] = &[
-    "widening::split_after_widening_against_lookup_in_its_direction",
-    "widening::split_after_widening_against_lookup_the_other_way",
-    "widening::lookup_that_a_flag_orders",
-];
-const WIDENING_STOPPED: &[&str] = &["stopped::widening_stopped_at_each_step"];
-const WRITERS_BESIDE_WIDENING: &[&str] =
-    &["widening::inserts_into_one_bucket", "widening::removal_beside_widening"];
-const STASH_AND_WIDENING: &[&str] = &[
-    "widening::lookup_of_what_is_stashed",
-    "widening::insert_into_the_stash",
-    "widening::going_back_after_widening_against_lookup",
-];
-const CLEAR: &[&str] = &["batches::clear_against_lookups"];
-const COPIES: &[&str] = &["races::copy_in_and_copy_out_against_lookup"];
-const STASH_AND_LOOKUP: &[&str] = &[
-    "stash::going_back_against_lookup",
-    "stash::insert_known_to_a_lookup",
-    "stash::doubling_against_lookup",
-    "stash::cell_used_again_against_lookup",
-    "stash::going_back_from_a_passed_line_against_lookup",
-];
-const ORDER_IN_STASH: &[&str] = &[
-    "order::stashed_inserts_then_lookups",
-    "order::stashed_removals_then_lookups",
-    "order::stashed_insert_and_insert_then_lookups",
-    "order::stashed_removal_and_insert_then_lookups",
-];
-const GOING_BACK: &[&str] = &["stash::going_back_against_lookup"];
-const UNIQUE: &[&str] = &["unique::two_of_one_item"];
-const LAST_SLOT: &[&str] = &["races::insert_and_kick_for_the_last_slot"];
-const OVERTAKEN_LOOKUP: &[&str] = &["stopped::lookup_overtaken_in_every_round"];
-const OVERTAKEN_REMOVALS: &[&str] = &[
-    "last_resort::removal_overtaken_in_every_attempt",
-    "last_resort::removal_overtaken_in_every_attempt_the_other_way",
-];
-
-const SPLITS: &[&str] = &[
-    "growth::split_against_lookups_in_its_direction",
-    "growth::split_against_lookups_the_other_way",
-];
-const DUPLICATE_THAT_GOES: &[&str] = &["growth::duplicate_that_goes_and_removal_of_the_other"];
-const SPLIT_THEN_LOOKUPS: &[&str] = &["order::insert_and_split_with_insert_then_lookups"];
-const SPLIT_THAT_DROPS: &[&str] = &["order::split_that_drops_and_insert_then_lookups"];
-const VOIDS: &[&str] = &[
-    "voids::void_entry_against_lookup_in_the_old_bucket",
-    "voids::void_entry_against_lookup_in_the_new_bucket",
-];
-const VOID_KICKS: &[&str] =
-    &["voids::kick_that_passes_a_void_entry_by", "voids::kick_into_the_bucket_that_is_split"];
-const NO_ROOM: &[&str] = &["growth::two_inserts_that_find_no_room"];
-
-const SNAPSHOT_AND_INSERT: &[&str] = &["snapshots::insert_beside_a_snapshot"];
-const SNAPSHOT_AND_SPLIT: &[&str] =
-    &["snapshots::split_beside_a_snapshot", "snapshots::end_of_level_beside_a_snapshot"];
-const MERGE_FAILS: &[&str] = &["snapshots::merge_that_fails_against_lookups"];
-
-const GETS: &[&str] =
-    &["maplets::get_beside_a_kick_in_its_direction", "maplets::get_beside_a_kick_the_other_way"];
-const OVERTAKEN_GET: &[&str] = &["maplets::get_overtaken_in_every_round"];
-
-const KICKS: &[&str] =
-    &["kicks::kick_and_removal_against_lookup", "kicks::kick_removal_and_insert_against_lookup"];
-const ORDER: &[&str] = &[
-    "order::inserts_then_lookups",
-    "order::kick_and_insert_then_lookups",
-    "order::removals_then_lookups",
-    "order::insert_and_removal_then_lookups",
-];
-
-const SWEEP_AND_KICK: &[&str] =
-    &["expiry::kick_beside_a_sweep_in_its_direction", "expiry::kick_beside_a_sweep_the_other_way"];
-const SWEEP_AND_SPLIT: &[&str] =
-    &["expiry::split_beside_a_sweep", "expiry::end_of_level_beside_a_sweep"];
-const SWEEP_AND_VALUE: &[&str] = &[
-    "expiry::sweep_and_another_value_against_lookups",
-    "expiry::sweep_and_another_value_against_lookups_the_other_way",
-];
-const DROPPED: &[&str] = &[
-    "expiry::dropped_by_a_split_beside_another_value",
-    "expiry::dropped_by_a_kick_beside_another_value",
-];
-
-const SWEEP_AND_ORDER: &[&str] = &[
-    "expiring::kick_beside_an_advance",
-    "order::kick_that_drops_and_insert_then_lookups",
-    "order::advance_and_insert_then_lookups",
-];
-
-const STAMP_AND_SWEEP: &[&str] = &[
-    "expiring::stamp_of_what_is_swept",
-    "expiring::stamp_if_absent_beside_an_advance",
-    "ages::insert_of_what_is_swept_against_lookups",
-];
-const STAMP_AND_WINDOW: &[&str] = &["expiring::stamp_overtaken_by_a_whole_window"];
-const STAMP_LATE: &[&str] =
-    &["expiring::stamp_beside_two_advances", "expiring::stamp_and_kick_beside_the_end_of_a_sweep"];
-
-const TIMED: &[&str] = &[
-    "timer::insert_beside_an_advance",
-    "timer::insert_where_two_generations_are_due",
-    "timer::two_inserts_that_find_one_due",
-    "timer::two_inserts_that_find_two_due",
-    "timer::copy_beside_an_advance",
-];
+const LOOKUPS: &str = "kicks::kick_against_lookup";
+const REMOVALS: &str = "races::removal_of_what_is_kicked";
+const TWO_HOPS: &str = "kicks::two_hops_against_lookups";
+const EXCLUSION: &str = "lock::";
+const PIECES: &str = "array::";
+const WIDENINGS: &str = "widening::split_after_widening widening::lookup_that_a_flag_orders";
+const WIDENING_STOPPED: &str = "stopped::widening_stopped_at_each_step";
+const WRITERS_BESIDE_WIDENING: &str =
+    "widening::inserts_into_one_bucket widening::removal_beside_widening";
+const STASH_AND_WIDENING: &str =
+    "widening::lookup_of_what widening::insert_into_the_stash widening::going_back";
+const CLEAR: &str = "batches::clear_against_lookups";
+const STASH_AND_LOOKUP: &str = "stash::going_back_against_lookup stash::insert_known \
+    stash::doubling_against_lookup stash::cell_used_again stash::going_back_from";
+const ORDER_IN_STASH: &str = "order::stashed_inserts_then_lookups \
+    order::stashed_removals_then_lookups order::stashed_insert_and_insert \
+    order::stashed_removal_and_insert";
+const OVERTAKEN_LOOKUP: &str = "stopped::lookup_overtaken_in_every_round";
+const SPLITS: &str = "growth::split_against_lookups";
+const DUPLICATE_THAT_GOES: &str = "growth::duplicate_that_goes_and_removal_of_the_other";
+const SPLIT_THEN_LOOKUPS: &str = "order::insert_and_split_with_insert_then_lookups";
+const SPLIT_THAT_DROPS: &str = "order::split_that_drops_and_insert_then_lookups";
+const SNAPSHOT_AND_INSERT: &str = "snapshots::insert_beside_a_snapshot";
+const SNAPSHOT_AND_SPLIT: &str = "snapshots::split_beside_a_snapshot snapshots::end_of_level";
+const KICKS: &str = "kicks::kick_and_removal kicks::kick_removal_and_insert";
+const ORDER: &str = "order::inserts_then_lookups order::kick_and_insert \
+    order::removals_then_lookups order::insert_and_removal";
+const SWEEP_AND_KICK: &str = "expiry::kick_beside_a_sweep";
+const SWEEP_AND_SPLIT: &str = "expiry::split_beside_a_sweep expiry::end_of_level";
+const SWEEP_AND_VALUE: &str = "expiry::sweep_and_another_value";
+const DROPPED: &str = "expiry::dropped_by";
+const SWEEP_AND_ORDER: &str = "expiring::kick_beside_an_advance order::kick_that order::advance";
+const STAMP_AND_SWEEP: &str =
+    "expiring::stamp_of_what_is_swept expiring::stamp_if ages::insert_of_what";
+const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
+const STAMP_LATE: &str = "expiring::stamp_beside_two_advances expiring::stamp_and_kick";
+const TIMED: &str = "timer::";
 
 /// Models that notice weaker orderings of a file, most likely. They are run first.
-pub const LIKELY: &[(&str, &[&[&str]])] = &[
+pub const LIKELY: &[(&str, &[&str])] = &[
     (ARRAY, &[PIECES]),
     (EXPIRY, &[SWEEP_AND_KICK, SWEEP_AND_SPLIT, SWEEP_AND_VALUE, DROPPED, SWEEP_AND_ORDER]),
     (GENERATIONS, &[STAMP_AND_SWEEP, STAMP_LATE]),
@@ -231,68 +145,34 @@ pub struct Exception {
     pub reason: &'static str,
 }
 
-pub const EXCEPTIONS: &[Exception] = &[
-    Exception {
-        file: TABLE,
-        line: "fence(Ordering::SeqCst);",
-        how: "AcqRel, not SeqCst",
-        reason: NO_FENCE_OF_LOOM,
-    },
-    Exception {
-        file: TABLE,
-        line: "fence(Ordering::SeqCst);",
-        how: "no fence",
-        reason: NO_FENCE_OF_LOOM,
-    },
-    Exception {
-        file: CELLS,
-        line: "let first = words.word(2 * at).load(Ordering::SeqCst);",
-        how: "Acquire, not SeqCst",
-        reason: SEQ_CST_OF_LOOM,
-    },
-    Exception {
-        file: CELLS,
-        line: "array.set_first(at, left, Ordering::SeqCst);",
-        how: "Release, not SeqCst",
-        reason: SEQ_CST_OF_LOOM,
-    },
-    Exception {
-        file: CELLS,
-        line: "let tags = self.tags.view().word((hash as u32 & mask) as usize).load(Ordering::Acquire);",
-        how: "Relaxed, not Acquire",
-        reason: "argued there; no model has an entry that takes the cell of another, with another tag, in its first line",
-    },
-    Exception {
-        file: CELLS,
-        line: "array.set_first(at, copies, Ordering::Release);",
-        how: "Relaxed, not Release",
-        reason: "the entry is there before: who must see it has seen the version of its first copy",
-    },
-    Exception {
-        file: CELLS,
-        line: "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));",
-        how: "Relaxed, not Release",
-        reason: "a lookup that misses what is cleared comes after the clear",
-    },
-    Exception {
-        file: GROW,
-        line: "self.store_word(locked, split.old, split.stays, Ordering::SeqCst);",
-        how: "Release, not SeqCst",
-        reason: "models about SeqCst make each Release store of a split SeqCst, for a reason that is said there",
-    },
-    Exception {
-        file: GENERATIONS,
-        line: "Clock(self.changing.present.load(Ordering::SeqCst))",
-        how: "Acquire, not SeqCst",
-        reason: ORDER_OF_CALLS,
-    },
-    Exception {
-        file: GENERATIONS,
-        line: "self.changing.present.store(clock.bits(), Ordering::SeqCst);",
-        how: "Release, not SeqCst",
-        reason: ORDER_OF_CALLS,
-    },
-];
+macro_rules! exceptions {
+    ($($file:ident $line:literal: $how:literal, $reason:expr;)*) => {
+        &[$(Exception { file: $file, line: $line, how: $how, reason: $reason },)*]
+    };
+}
+
+pub const EXCEPTIONS: &[Exception] = exceptions! {
+    TABLE "fence(Ordering::SeqCst);": "AcqRel, not SeqCst", NO_FENCE_OF_LOOM;
+    TABLE "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
+    CELLS "let first = words.word(2 * at).load(Ordering::SeqCst);":
+        "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
+    CELLS "array.set_first(at, left, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
+    CELLS "let tags = self.tags.view().word((hash as u32 & mask) as usize).load(Ordering::Acquire);":
+        "Relaxed, not Acquire",
+        "argued there; no model has an entry that takes the cell of another, with another tag, in its first line";
+    CELLS "array.set_first(at, copies, Ordering::Release);":
+        "Relaxed, not Release",
+        "the entry is there before: who must see it has seen the version of its first copy";
+    CELLS "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));":
+        "Relaxed, not Release", "a lookup that misses what is cleared comes after the clear";
+    GROW "self.store_word(locked, split.old, split.stays, Ordering::SeqCst);":
+        "Release, not SeqCst",
+        "models about SeqCst make each Release store of a split SeqCst, for a reason that is said there";
+    GENERATIONS "Clock(self.changing.present.load(Ordering::SeqCst))":
+        "Acquire, not SeqCst", ORDER_OF_CALLS;
+    GENERATIONS "self.changing.present.store(clock.bits(), Ordering::SeqCst);":
+        "Release, not SeqCst", ORDER_OF_CALLS;
+};
 
 const ORDER_OF_CALLS: &str = "what it adds is about calls of which one returns before another one begins, and in a model only \
     memory tells which does";
@@ -335,7 +215,7 @@ pub const FAULTS: &[Fault] = faults! {
         => CLEAR;
     REMOVE store_changed: "a removal of a duplicate bumps no version"
         without "self.versions().bump(self.geometry().version_group(key));"
-        => COPIES;
+        => "races::copy_in_and_copy_out_against_lookup";
     LOOKUP contains: "a lookup reads its version after its buckets"
         swap "let version = self.versions().read(self.geometry().version_group(key));"
         and "let mut found = self.either_holds(key);"
@@ -351,51 +231,51 @@ pub const FAULTS: &[Fault] = faults! {
         => REMOVALS;
     VERSIONS counter: "all fingerprints share one version"
         replace "self.groups.at(group)" with "self.groups.at(group & 0)"
-        => &["costs::lookup_beside_a_kick_of_another_version_group"];
+        => "costs::lookup_beside_a_kick_of_another_version_group";
 
     // The stash.
     STASH take_but_its_way: "an entry is taken out of the stash before the version is bumped"
         swap "self.versions().unstash(group, is_last);"
         and "writer.take(self.in_shard(group), found, copies);"
-        => GOING_BACK;
+        => "stash::going_back_against_lookup";
     STASH put_in_stash: "the version does not say that something is stashed"
         without "self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);"
-        => &["stash::insert_known_to_a_lookup"];
+        => "stash::insert_known_to_a_lookup";
     INSERT insert_without_kicks: "an entry goes into the stash after its stripes are given back"
         replace "let stamped = self.stamped(key, duplicates);"
         with "let stamped = self.stamped(key, duplicates);
             drop(locked);"
-        => &["stash::two_unique_inserts_of_one_item"];
+        => "stash::two_unique_inserts_of_one_item";
     CELLS resize: "the number of lines is stored before entries are copied"
         swap "cells.put_in_order(new, last.iter().flat_map(of_line).map(words));"
         and "self.set_lines(lines);"
-        => &["stash::doubling_against_lookup"];
+        => "stash::doubling_against_lookup";
     CELLS resize: "entries are taken out before the number of lines is stored"
         swap "self.set_lines(lines);"
         and "moved.into_iter().for_each(take_out);"
-        => &["stash::doubling_against_lookup"];
+        => "stash::doubling_against_lookup";
     CELLS resize: "half of the lines are given up with the entries that they have"
         without "|| line >= lines"
-        => &["stash::halving_against_lookup"];
+        => "stash::halving_against_lookup";
     CELLS set_lines: "the number of lines comes back as it was"
         replace "(self.lines() >> u32::BITS) + 1" with "self.lines() >> u32::BITS"
-        => &["stash::halving_and_doubling_against_lookup"];
+        => "stash::halving_and_doubling_against_lookup";
     CELLS lacks: "a lookup does not look again at the number of lines"
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
-        => &["stash::doubling_against_lookup"];
+        => "stash::doubling_against_lookup";
     CELLS forget_way: "one entry less, and no way passes the line"
         replace "self.cells.update_passing(array, home, passed);"
         with "(0..passed).for_each(|way| array.set_passing((home + way) & array.mask(), 0));"
-        => &["stash::passed_line_against_lookup"];
+        => "stash::passed_line_against_lookup";
     STASH take_but_its_way: "the last copy of an entry clears the bit of its group"
         replace "found.copies == copies && self.stashed_beside(writer, group) == 1" with "found.copies == copies"
-        => &["stash::removal_beside_another_item_of_the_group"];
+        => "stash::removal_beside_another_item_of_the_group";
     INSERT try_place_locked: "an insert_unique does not look in the stash under its stripes"
         without "|| self.is_stashed(key)"
-        => &["stash::two_unique_inserts_of_one_item"];
+        => "stash::two_unique_inserts_of_one_item";
     REMOVE change_seen: "a removal does not look for stashed entries under its stripe"
         without "if self.versions().any_stashed(self.geometry().version_group(key)) { return Some(false); }"
-        => &["stash::removal_of_a_shorter_entry_in_a_bucket"];
+        => "stash::removal_of_a_shorter_entry_in_a_bucket";
 
     // The bound of a lookup.
     LOOKUP contains_inconclusive: "an inconclusive lookup answers false"
@@ -405,43 +285,43 @@ pub const FAULTS: &[Fault] = faults! {
         replace "(1..MAX_LOOKUP_ROUNDS)"
         with "let places = key.places();
             let _locked = self.lock(places, self.locate(places)); (1..MAX_LOOKUP_ROUNDS)"
-        => &["stopped::writer_stopped_at_each_step_of_a_kick"];
+        => "stopped::writer_stopped_at_each_step_of_a_kick";
 
     // The stripes, and what is checked under them.
     STRIPES lock: "stripes are locked out of order"
         replace "order.sort_unstable();" with "order.reverse();"
-        => UNIQUE;
+        => "unique::two_of_one_item";
     INSERT store: "an insert locks no stripe"
         replace "of.lock_one(bucket.number(), stripe)" with "of.lock([0; 0])"
-        => &["races::two_inserts_for_the_last_slot"];
+        => "races::two_inserts_for_the_last_slot";
     INSERT try_place: "an insert_unique locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
-        => &["entries::kick_and_split_of_what_is_removed"];
+        => "entries::kick_and_split_of_what_is_removed";
     INSERT last_hop_locked: "an insert_unique that kicks does not look again"
         replace "self.either_holds(key)" with "false"
-        => &["unique::two_of_one_item_that_kick"];
+        => "unique::two_of_one_item_that_kick";
     INSERT hop: "a middle hop locks only the bucket that it leaves"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
-        => &["races::two_hops_into_a_bucket_that_others_use"];
+        => "races::two_hops_into_a_bucket_that_others_use";
     INSERT last_hop: "the last hop locks only the bucket that it fills"
         replace "let (locked, buckets) = self.lock(hop_places, buckets);"
         with "let locked = self.lock_stripes([buckets[1].number()]);"
         => REMOVALS;
     REMOVE change_seen: "a removal locks no stripe"
         replace "self.lock([place], [seen.bucket]);" with "(self.lock_stripes([0; 0]), self.locate([place]));"
-        => &["races::two_removals_of_one_copy"];
+        => "races::two_removals_of_one_copy";
     LOOKUP count: "count locks one of its stripes"
         replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let _locked = self.lock_stripes([buckets[0].number()]);"
-        => &["races::copy_in_counted_and_copy_out_against_lookup"];
+        => "races::copy_in_counted_and_copy_out_against_lookup";
     STRIPES lock_all: "clear locks no stripe"
         replace "Guards::lock(&self.stripes)" with "Guards::lock(&self.stripes[..0])"
-        => &["batches::clear_against_insert_and_removal"];
+        => "batches::clear_against_insert_and_removal";
     TABLE relocate: "a hop does not check that its entry is still there"
         replace "let Some(cleared) = self.locked_word(from.number()).without(planned) else { return false; };"
         with "let in_from = self.locked_word(from.number());
@@ -451,7 +331,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "let Some(copied) = self.locked_word(to.number()).with(copy) else { return false; };"
         with "let in_to = self.locked_word(to.number());
             let copied = in_to.with(copy).unwrap_or(in_to);"
-        => LAST_SLOT;
+        => "races::insert_and_kick_for_the_last_slot";
 
     // What an attempt that fails, or that finds no room, means for the operation.
     INSERT insert_as_it_is: "an insert whose path is stale says full"
@@ -467,18 +347,18 @@ pub const FAULTS: &[Fault] = faults! {
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
-        => OVERTAKEN_REMOVALS;
+        => "last_resort::removal_overtaken_in_every_attempt";
     INSERT insert_as_it_is: "the last resort of an insert does not stash"
         replace "self.insert_without_kicks(key, duplicates)" with "self.try_place(key, duplicates)"
-        => &["last_resort::insert_overtaken_in_every_attempt"];
+        => "last_resort::insert_overtaken_in_every_attempt";
     INSERT insert_without_kicks: "the last resort of an insert locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, buckets);"
         with "let locked = self.lock_stripes([buckets[0].number()]);"
-        => &["last_resort::insert_whose_bucket_is_split"];
+        => "last_resort::insert_whose_bucket_is_split";
     INSERT insert_as_it_is: "the last resort of an insert_unique allows duplicates"
         replace "self.insert_without_kicks(key, duplicates)"
         with "self.insert_without_kicks(key, Duplicates::Allow)"
-        => &["last_resort::insert_unique_of_an_item_that_turns_up"];
+        => "last_resort::insert_unique_of_an_item_that_turns_up";
 
     // The counts of slots in use.
     TABLE relocate: "a kick does not count the slot that it fills"
@@ -508,58 +388,55 @@ pub const FAULTS: &[Fault] = faults! {
             self.clear_what_goes(&locked, &splits);
             drop(locked);
             growing.publish(extent);"
-        => &["growth::insert_of_what_goes"];
+        => "growth::insert_of_what_goes";
     GROW lock_run: "a split locks only the new bucket"
         replace "if is_new {" with "if is_new | true {"
-        => &["growth::insert_into_both_buckets_of_a_split"];
+        => "growth::insert_into_both_buckets_of_a_split";
     GROW lock_run: "a split locks only the old bucket"
         replace "if is_new {" with "if is_new & false {"
-        => &["snapshots::split_and_insert_beside_a_snapshot"];
+        => "snapshots::split_and_insert_beside_a_snapshot";
     GROW make_room: "an insert without room splits beside others"
         replace "let mut doubled_of = growing.splitting().lock();" with "let mut doubled_of = super::DoubledOf::default();"
-        => NO_ROOM;
+        => "growth::two_inserts_that_find_no_room";
     INSERT store: "an insert does not compute its bucket again"
         replace "if B::GROWS {" with "if false {"
-        => &["growth::insert_of_what_goes"];
+        => "growth::insert_of_what_goes";
     INSERT last_hop: "the last hop does not compute the bucket again that it fills"
         replace "let (locked, buckets) = self.lock(hop_places, buckets);"
         with "let (locked, [from, _]) = self.lock(hop_places, buckets);
                     let buckets = [from, buckets[1]];"
-        => &["growth::kick_into_the_bucket_that_is_split"];
+        => "growth::kick_into_the_bucket_that_is_split";
 
     // Entries of different lengths, and the levels that they are read by.
     TABLE relocate: "a kick writes the bits of the position that it leaves"
         replace "B::slot::<F>(to, arrives)" with "B::slot::<F>(to, leaves)"
-        => &["growth::kick_of_what_stays_for_what_goes"];
+        => "growth::kick_of_what_stays_for_what_goes";
     BUCKETS is_of: "words are read by whatever extent they were found by"
         replace "self.placement.extent == placement.extent"
         with "self.placement.extent == placement.extent || true"
-        => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
+        => "entries::insert_unique_beside_an_entry_of_the_next_level";
     GROW split_run: "a split begins the next level before it clears"
         put "if let Some(next_level) = extent.next_level(growing.ring) { growing.publish(next_level); }"
         before "self.clear_what_goes(&locked, &splits);"
-        => &["voids::void_entry_at_the_end_of_a_level_of_which_the_next_bit_is_set"];
+        => "voids::void_entry_at_the_end_of_a_level_of_which_the_next_bit_is_set";
     INSERT insert_absent: "an insert_unique does not look at the extent again"
         replace "let read = self.read_valid(key);"
         with "let read = self.read(key, self.locate(key.places()));"
-        => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
+        => "entries::insert_unique_beside_an_entry_of_the_next_level";
     BUCKETS holder_of_longest: "a removal takes the shorter of two entries"
         replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
-        => &["entries::removal_beside_a_relative_with_a_short_entry"];
+        => "entries::removal_beside_a_relative_with_a_short_entry";
     REMOVE change_longest: "a removal does not look for a longer entry when it has its stripe"
         replace "other.known > longest.known" with "other.known > u32::MAX - 1"
-        => &[
-            "entries::kick_of_what_is_removed_beside_a_short_entry",
-            "entries::kick_and_split_of_what_is_removed",
-        ];
+        => "entries::kick_of_what_is_removed_beside_a_short_entry entries::kick_and_split_of_what_is_removed";
 
     // Void entries.
     GROW partition: "a split bumps no version for a void entry"
         replace "if go.is_some() {" with "if go.is_some() & stay.is_none() {"
-        => VOIDS;
+        => "voids::void_entry_against_lookup";
     GROWING slot: "a void entry is kicked to a bucket that tells more than it knows"
         replace "if known < bucket.told_bits() { return None; }" with "let known = known.max(bucket.level());"
-        => VOID_KICKS;
+        => "voids::kick_that voids::kick_into";
 
     // Snapshots: what is mirrored.
     TABLE store_in: "an insert does not mirror its word"
@@ -592,7 +469,7 @@ pub const FAULTS: &[Fault] = faults! {
     MIRROR stop: "all stripes are held while another thread adds a chunk to the mirror"
         replace "self.held.take().unwrap_or_else(|| table.hold())"
         with "self.held.take().unwrap_or_else(|| (table.lock_removing(), None))"
-        => &["stopped::insert_beside_a_snapshot_and_an_allocation"];
+        => "stopped::insert_beside_a_snapshot_and_an_allocation";
     GROW try_reach: "a chunk is added to the table and not to the mirror"
         without "self.reach_in_mirror(reach)?;"
         => SNAPSHOT_AND_SPLIT;
@@ -601,39 +478,33 @@ pub const FAULTS: &[Fault] = faults! {
         => SNAPSHOT_AND_INSERT;
     MIRROR try_image: "two threads take snapshots at once"
         without "let _taking = self.changing.mirror.taking.lock();"
-        => &[
-            "snapshots::two_snapshots_beside_a_kick",
-            "snapshots::two_snapshots_beside_a_split",
-        ];
+        => "snapshots::two_snapshots_beside_a_kick snapshots::two_snapshots_beside_a_split";
 
     // Merges.
     MERGE merge: "a merge that fails takes nothing back"
         without "self.take_parts_back(entry, least);"
-        => MERGE_FAILS;
+        => "snapshots::merge_that_fails_against_lookups";
 
     // Values: what a lookup of them returns.
     LOOKUP try_get: "a get does not validate the version"
         replace "version.validate()" with "(version.validate() | true)"
-        => GETS;
+        => "maplets::get_beside_a_kick";
     LOOKUP get_slow: "the last resort of a get locks no stripe"
         replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);"
-        => OVERTAKEN_GET;
+        => "maplets::get_overtaken_in_every_round";
 
     FILTER insert_unique_batch: "a batch of unique inserts looks without a lock, and then inserts"
         replace "table.insert_unique(key)?"
         with "!table.contains(key) && table.insert(key).map(|()| true)?"
-        => &["batches::two_batches_of_the_same_new_items"];
+        => "batches::two_batches_of_the_same_new_items";
     // Values: replacements and removals.
     REMOVE store_changed: "a replacement of a duplicate bumps no version"
         replace "if may_be_missed {" with "if change == Change::Remove && may_be_missed {"
-        => &[
-            "maplets::copy_in_and_replacement_of_the_other",
-            "maplets::copy_in_and_replacement_of_the_other_the_other_way",
-        ];
+        => "maplets::copy_in_and_replacement_of_the_other maplets::copy_in_and_replacement_of_the_other_the_other_way";
     REMOVE in_other: "a removal bumps no version for an entry with another value"
         replace "bucket.holds_key(word, place)" with "bucket.holds_key(word, place) & false"
-        => &["maplets::value_in_and_value_out_against_lookup"];
+        => "maplets::value_in_and_value_out_against_lookup";
 
     // The lock of a stripe.
     LOCK lock_slow: "a waiter takes a stripe that another thread holds"
@@ -670,7 +541,7 @@ pub const FAULTS: &[Fault] = faults! {
         => WIDENING_STOPPED;
     WIDEN try_widen: "a writer gets a new stripe before the old versions are retired"
         put "read.stripes.replace(stripes);" before "old.retire();"
-        => &["widening::kick_beside_widening_against_lookup"];
+        => "widening::kick_beside_widening_against_lookup";
     WIDEN try_widen: "a writer gets a stripe that was replaced"
         replace "locked.retire();" with "drop(locked);"
         => WRITERS_BESIDE_WIDENING;
@@ -682,7 +553,7 @@ pub const FAULTS: &[Fault] = faults! {
         => WRITERS_BESIDE_WIDENING;
     WIDEN try_widen: "stripes are replaced while a snapshot uses their flags"
         replace "self.is_recorded()" with "false"
-        => &["widening::snapshot_beside_widening"];
+        => "widening::snapshot_beside_widening";
     VERSIONS take_over: "new versions do not know of what is stashed"
         replace "version | u64::from(any_stashed(group))" with "version"
         => STASH_AND_WIDENING;
@@ -702,25 +573,25 @@ pub const FAULTS: &[Fault] = faults! {
         => SWEEP_AND_SPLIT;
     EXPIRY remove_retiring: "a sweep leaves the stash out"
         replace "self.sweep_stash(value)" with "0"
-        => &["expiry::stashed_value_beside_a_removal_of_another"];
+        => "expiry::stashed_value_beside_a_removal_of_another";
     EXPIRY remove_retiring: "a value is never taken back"
         without "self.retire(None);"
-        => &["expiry::late_drop_beside_the_end_of_a_sweep"];
+        => "expiry::late_drop_beside_the_end_of_a_sweep";
     EXPIRY remove_retiring: "doubled entries are not forgotten"
         replace "self.forget_doubled(value)" with "0 * value as u64"
-        => &["expiry::doubled_entries_are_swept"];
+        => "expiry::doubled_entries_are_swept";
     EXPIRY remove_value: "entries are dropped when the call has returned"
         without "self.pass_all();"
-        => &["expiry::late_drop_beside_the_end_of_a_sweep"];
+        => "expiry::late_drop_beside_the_end_of_a_sweep";
     EXPIRY remove_value: "two values are removed at a time"
         without "let _removing = self.lock_removing();"
-        => &["expiry::two_sweeps"];
+        => "expiry::two_sweeps";
     EXPIRY sweep: "a sweep bumps no version"
         without "self.versions().bump(self.geometry().version_group_in(B::place::<F>(read, slot)));"
         => SWEEP_AND_VALUE;
     EXPIRY sweep: "a sweep locks no stripe"
         replace "self.lock_stripes([bucket])" with "self.lock_stripes([0; 0])"
-        => &["expiry::sweep_beside_a_kick_of_another"];
+        => "expiry::sweep_beside_a_kick_of_another";
     EXPIRY before_drop: "what is dropped bumps no version"
         without "self.versions().bump(group);"
         => DROPPED;
@@ -732,16 +603,16 @@ pub const FAULTS: &[Fault] = faults! {
         => SWEEP_AND_KICK;
     TABLE clear: "clear beside a sweep"
         without "let _removing = self.lock_removing();"
-        => &["expiry::clear_beside_a_sweep_of_doubled_entries"];
+        => "expiry::clear_beside_a_sweep_of_doubled_entries";
     GROW partition: "a split moves what leaves"
         replace "self.is_retiring(slot.bits())" with "false"
         => SWEEP_AND_SPLIT;
     STASH unstash_one: "what leaves goes back to a bucket"
         replace "self.is_retiring(place.entry.bits().into())" with "false"
-        => &["expiry::going_back_beside_a_sweep"];
+        => "expiry::going_back_beside_a_sweep";
     MIRROR hold: "a snapshot ends in the middle of a sweep"
         replace "self.lock_removing()" with "Box::leak(Box::new(Mutex::new(()))).lock()"
-        => &["expiry::snapshot_beside_a_sweep_of_doubled_entries"];
+        => "expiry::snapshot_beside_a_sweep_of_doubled_entries";
 
     // Generations.
     GENERATIONS insert_stamped: "an insert that finds the present stamp does not look at the clock again"
@@ -754,29 +625,26 @@ pub const FAULTS: &[Fault] = faults! {
         => STAMP_AND_SWEEP;
     GENERATIONS advance_by: "two generations end at a time"
         without "let _removing = self.lock_removing();"
-        => &["expiring::two_that_advance"];
+        => "expiring::two_that_advance";
     GENERATIONS advance_from: "two threads make room for one insert each"
         replace "self.clock() == clock" with "self.clock() == clock || true"
-        => &["expiring::two_that_make_room"];
+        => "expiring::two_that_make_room";
     GENERATIONS age: "an age is told by the generation before the words"
         replace "if self.clock() == clock { break; }" with "break;"
-        => &["expiring::age_beside_an_advance", "ages::two_inserts_beside_an_advance"];
+        => "expiring::age_beside_an_advance ages::two_inserts_beside_an_advance";
     GENERATIONS insert_stamped_slow: "an insert leaves an older stamp as it is"
         replace "self.restamp(self.with_stamp(key, older))?" with "self.replace(self.with_stamp(key, older), older)?"
-        => &["expiring::two_stamps_of_an_old_item", "ages::two_inserts_of_what_is_swept"];
+        => "expiring::two_stamps_of_an_old_item ages::two_inserts_of_what_is_swept";
     INSERT store_absent: "a stamp is read before the stripe is taken"
         put "let place = Place::select(in_first, self.stamped(key, duplicates).places());"
         before "let locked = self.lock_stripes(both(buckets, Bucket::number));"
-        => &["expiring::stamp_beside_two_advances", "ages::insert_beside_two_advances"];
+        => "expiring::stamp_beside_two_advances ages::insert_beside_two_advances";
     INSERT store_absent: "a new item is stored though its buckets have changed since they were read"
         replace "let is_same =" with "let is_same = true ||"
-        => &["ages::two_inserts_beside_an_advance"];
+        => "ages::two_inserts_beside_an_advance";
     INSERT insert_without_kicks: "what is stashed has no stamp"
         replace "self.stamped(key, duplicates)" with "key"
-        => &[
-            "expiring::stamp_without_room_beside_an_advance",
-            "last_resort::stamp_overtaken_in_every_attempt",
-        ];
+        => "expiring::stamp_without_room_beside_an_advance last_resort::stamp_overtaken_in_every_attempt";
 
     // Time.
     EXPIRING insert_with: "an insert looks at the time when it has stored its item"

@@ -11,12 +11,6 @@ use crate::list::{EXCEPTIONS, Exception, LIKELY};
 /// The turns of a user's model, which no model of this crate has.
 const OF_MODELS: &str = "turns/loom.rs";
 
-impl Exception {
-    fn is_for(&self, file: &str, weakening: &Weakening) -> bool {
-        (self.file, self.line, self.how) == (file, &*weakening.line, &*weakening.how)
-    }
-}
-
 /// Each ordering below `src` made weaker, alone: those that a model must notice, and the exceptions.
 pub fn weakenings(workspace: &Path) -> Result<[Vec<Change>; 2]> {
     let mut files = Vec::new();
@@ -30,17 +24,20 @@ pub fn weakenings(workspace: &Path) -> Result<[Vec<Change>; 2]> {
             continue;
         }
         let likely = LIKELY.iter().find(|likely| likely.0 == file);
-        for weakening in
-            Source::read(&path)?.weakenings().map_err(|error| format!("{file}: {error}"))?
-        {
-            let Weakening { how, function, line, edit: (range, new) } = &weakening;
+        let source = Source::read(&path)?;
+        let weakenings = source.weakenings().map_err(|error| format!("{file}: {error}"))?;
+        for Weakening { how, edit } in weakenings {
+            let (function, line) = source.place(edit.0.start);
             let change = Change {
                 what: format!("{file}, {function}: {how}: `{line}`"),
                 file: file.into(),
-                edits: vec![(range.clone(), (*new).into())],
-                caught_by: likely.map_or(Vec::new(), |likely| likely.1.concat()),
+                edits: vec![edit.clone()],
+                caught_by: likely.map_or(String::new(), |likely| likely.1.join(" ")),
             };
-            match EXCEPTIONS.iter().position(|exception| exception.is_for(file, &weakening)) {
+            let is_it = |exception: &Exception| {
+                (exception.file, exception.line, exception.how) == (file, line, how)
+            };
+            match EXCEPTIONS.iter().position(is_it) {
                 Some(at) => {
                     used[at] = true;
                     exceptions.push(change);
