@@ -3,7 +3,6 @@
 // Only the programs of this package call these functions.
 #![allow(clippy::missing_errors_doc)]
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -15,21 +14,13 @@ use crate::source::{Result, Source};
 /// What the compiler is told of the models, and of all that they use.
 pub const RUSTFLAGS: &str = "--cfg loom --cfg coucal_model";
 
-/// A change at a text that occurs once in a function, or in a type. A blank in it stands for any white space and
-/// comments.
+/// Another text in place of one that occurs once in a function, or in a type. A blank in it stands for any white space
+/// and comments.
 struct Change {
     file: &'static str,
     item: &'static str,
     text: &'static str,
-    place: Place,
     new: &'static str,
-}
-
-/// Where the new text stands.
-enum Place {
-    Before,
-    Instead,
-    After,
 }
 
 macro_rules! changes {
@@ -40,13 +31,13 @@ macro_rules! changes {
 
 macro_rules! change {
     ($file:expr, $item:expr, add $new:literal before $text:literal) => {
-        Change { file: $file, item: $item, text: $text, place: Place::Before, new: $new }
-    };
-    ($file:expr, $item:expr, replace $text:literal with $new:literal) => {
-        Change { file: $file, item: $item, text: $text, place: Place::Instead, new: $new }
+        Change { file: $file, item: $item, text: $text, new: concat!($new, " ", $text) }
     };
     ($file:expr, $item:expr, add $new:literal after $text:literal) => {
-        Change { file: $file, item: $item, text: $text, place: Place::After, new: $new }
+        Change { file: $file, item: $item, text: $text, new: concat!($text, " ", $new) }
+    };
+    ($file:expr, $item:expr, replace $text:literal with $new:literal) => {
+        Change { file: $file, item: $item, text: $text, new: $new }
     };
 }
 
@@ -352,15 +343,8 @@ fn cargo() -> Command {
 
 fn changed(text: String, changes: &mut dyn Iterator<Item = &Change>) -> Result<String> {
     let source = Source::parse(text)?;
-    let edits = changes.map(|Change { item, text, place, new, .. }| {
-        let Range { start, end } = source.find(item, text)?;
-        let range = match place {
-            Place::Before => start..start,
-            Place::Instead => start..end,
-            Place::After => end..end,
-        };
-        Ok((range, format!(" {new} ")))
-    });
+    let edits = changes
+        .map(|Change { item, text, new, .. }| Ok((source.find(item, text)?, format!(" {new} "))));
     let edits: Vec<_> = edits.collect::<Result<_>>()?;
     Ok(source.with_edits(&edits))
 }
