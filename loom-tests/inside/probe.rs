@@ -30,7 +30,7 @@ pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
 use crate::sync::machine::{moving, try_zeroed};
 
 /// What a model runs: the filter of a storage, or a [`Maplet`].
-pub trait Modelled: Sized + 'static {
+pub trait Subject: Sized + 'static {
     /// Its storage.
     type Storage: Storage;
     /// The values in its slots.
@@ -50,11 +50,11 @@ pub trait Modelled: Sized + 'static {
     fn inner(shared: &Self::Shared) -> &InnerOf<Self>;
 }
 
-type FormatOf<M> = crate::storage::operations::FormatOf<<M as Modelled>::Storage>;
-type BucketsOf<M> = <<M as Modelled>::Storage as Storage>::Buckets<<M as Modelled>::Values>;
-type InnerOf<M> = Inner<<M as Modelled>::Storage, <M as Modelled>::Values, DefaultHashBuilder>;
+type FormatOf<M> = crate::storage::operations::FormatOf<<M as Subject>::Storage>;
+type BucketsOf<M> = <<M as Subject>::Storage as Storage>::Buckets<<M as Subject>::Values>;
+type InnerOf<M> = Inner<<M as Subject>::Storage, <M as Subject>::Values, DefaultHashBuilder>;
 
-impl<L: Storage + 'static> Modelled for L {
+impl<L: Storage + 'static> Subject for L {
     type Storage = L;
     type Values = NoValues;
     type Shared = CuckooFilter<L>;
@@ -77,7 +77,7 @@ pub struct Maplet<L, const SHORT_RING: bool = false>(PhantomData<L>);
 /// values of a maplet take all bits but those and a core of four; all items of a model have the same one.
 pub type ShortRing<L> = Maplet<L, true>;
 
-impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_RING> {
+impl<L: Storage + 'static, const SHORT_RING: bool> Subject for Maplet<L, SHORT_RING> {
     type Storage = L;
     type Values = ValueBits;
     type Shared = CuckooMaplet<L>;
@@ -96,7 +96,7 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_
 /// The expiring filter of a storage, with stamps of two bits. Its generations end by the time of the model.
 pub struct Expiring<L>(PhantomData<L>);
 
-impl<L: Storage + 'static> Modelled for Expiring<L> {
+impl<L: Storage + 'static> Subject for Expiring<L> {
     type Storage = L;
     type Values = ValueBits;
     type Shared = ExpiringCuckooFilter<L>;
@@ -139,12 +139,12 @@ pub fn pass_until(time: u64) {
 }
 
 /// The state of a filter or a maplet.
-fn state<M: Modelled>(shared: &M::Shared) -> &State<BucketsOf<M>> {
+fn state<M: Subject>(shared: &M::Shared) -> &State<BucketsOf<M>> {
     &M::inner(shared).state
 }
 
 /// Its table.
-fn table<M: Modelled>(shared: &M::Shared) -> Table<'_, FormatOf<M>, BucketsOf<M>> {
+fn table<M: Subject>(shared: &M::Shared) -> Table<'_, FormatOf<M>, BucketsOf<M>> {
     Table::new(state::<M>(shared))
 }
 
@@ -172,7 +172,7 @@ pub struct Home {
 impl Home {
     /// The item with this core, this first position and the greatest value. `None`: there are no more such cores.
     #[must_use]
-    pub fn new<M: Modelled>(began_with: usize, first: usize, core: u64) -> Option<Self> {
+    pub fn new<M: Subject>(began_with: usize, first: usize, core: u64) -> Option<Self> {
         if core > shape::<M>().cores() {
             return None;
         }
@@ -197,7 +197,7 @@ impl Home {
 
     /// The number of its version group in a small table that has at most this number of buckets.
     #[must_use]
-    pub fn group<M: Modelled>(self, max_buckets: usize) -> usize {
+    pub fn group<M: Subject>(self, max_buckets: usize) -> usize {
         let geometry = geometry::<M>(self.began_with);
         let [place, _] = self.places::<M>(SAID_BITS);
         geometry.version_group(geometry.key_of(place)) % max_buckets.min(MAX_GROUPS)
@@ -205,7 +205,7 @@ impl Home {
 
     /// Its buckets in a table that has grown to this number of buckets.
     #[must_use]
-    pub fn buckets<M: Modelled>(self, buckets: usize) -> [usize; 2] {
+    pub fn buckets<M: Subject>(self, buckets: usize) -> [usize; 2] {
         let positions = [self.first, self.second];
         if !<BucketsOf<M>>::GROWS {
             return positions;
@@ -218,7 +218,7 @@ impl Home {
 
     /// A hash of the item.
     #[must_use]
-    pub fn hash<M: Modelled>(self) -> u64 {
+    pub fn hash<M: Subject>(self) -> u64 {
         let geometry = geometry::<M>(self.began_with);
         let entry = Self { value: 0, ..self }.entry::<M>(SAID_BITS);
         let is_its = |&hash: &u64| geometry.key(hash).entry.bits() == entry.bits();
@@ -245,7 +245,7 @@ impl Home {
     }
 
     /// An entry of the item that knows this number of bits of its position.
-    fn entry<M: Modelled>(self, known: u32) -> Entry {
+    fn entry<M: Subject>(self, known: u32) -> Entry {
         let entry = if <BucketsOf<M>>::GROWS {
             Entry::knowing(self.core << ring::<M>(), known)
         } else {
@@ -254,14 +254,14 @@ impl Home {
         shape::<M>().with_value(entry, self.value)
     }
 
-    fn places<M: Modelled>(self, known: u32) -> [Place; 2] {
+    fn places<M: Subject>(self, known: u32) -> [Place; 2] {
         let entry = self.entry::<M>(known);
         [self.first, self.second].map(|position| Place { position: position as u64, entry })
     }
 
     /// Whether a slot of this bucket holds an entry of the item, in a table that has grown to this number of
     /// buckets. Not as lookups find out, but as the documentation of growing tables says.
-    fn is_in<M: Modelled>(self, buckets: usize, bucket: usize, slot: u64) -> bool {
+    fn is_in<M: Subject>(self, buckets: usize, bucket: usize, slot: u64) -> bool {
         let Some(at) = self.buckets::<M>(buckets).iter().position(|&its| its == bucket) else {
             return false;
         };
@@ -287,21 +287,21 @@ impl Home {
 
 /// How many of the lowest bits of its position every entry of a growing table knows.
 #[must_use]
-pub fn common_bits<M: Modelled>(began_with: usize) -> u32 {
+pub fn common_bits<M: Subject>(began_with: usize) -> u32 {
     if <BucketsOf<M>>::GROWS { began_with.ilog2() + ring::<M>() - 1 } else { 0 }
 }
 
 /// Bits of the ring of a slot in a growing table.
-fn ring<M: Modelled>() -> u32 {
+fn ring<M: Subject>() -> u32 {
     <FormatOf<M>>::ID.properties().ring_bits(M::VALUE_BITS)
 }
 
-fn shape<M: Modelled>() -> Shape {
+fn shape<M: Subject>() -> Shape {
     // Of any size.
     geometry::<M>(2).shape
 }
 
-fn geometry<M: Modelled>(began_with: usize) -> Geometry {
+fn geometry<M: Subject>(began_with: usize) -> Geometry {
     let values = M::Values::new(<FormatOf<M>>::ID.properties(), M::VALUE_BITS);
     let (size, ring) = if <BucketsOf<M>>::GROWS {
         ((1 << common_bits::<M>(began_with)) - 1, ring::<M>())
@@ -314,7 +314,7 @@ fn geometry<M: Modelled>(began_with: usize) -> Geometry {
 /// An empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small
 /// tables that no capacity leads to. With generations, if their number is not 0.
 #[must_use]
-pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize, generations: u32) -> M::Shared {
+pub fn empty<M: Subject>(began_with: usize, max_buckets: usize, generations: u32) -> M::Shared {
     let layout = <FormatOf<M>>::ID;
     let growth = layout.properties().growth;
     let sizing = Sizing {
@@ -349,7 +349,7 @@ pub const ALL: u32 = SAID_BITS;
 /// this number of the lowest bits of its position, or all that a slot can know if that is less. `false`: the bucket
 /// is full.
 #[must_use]
-pub fn put<M: Modelled>(shared: &M::Shared, bucket: usize, home: Home, known: u32) -> bool {
+pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, known: u32) -> bool {
     let buckets = home.buckets::<M>(slots::<M>(shared) / M::SLOTS);
     let at = buckets.iter().position(|&its| its == bucket).expect("a bucket of the item");
     let (table, place) = (table::<M>(shared), home.places::<M>(known)[at]);
@@ -358,13 +358,13 @@ pub fn put<M: Modelled>(shared: &M::Shared, bucket: usize, home: Home, known: u3
 }
 
 /// The item with this hash, and its value.
-fn key<M: Modelled>(hash: u64, home: Home) -> Key {
+fn key<M: Subject>(hash: u64, home: Home) -> Key {
     let key = geometry::<M>(home.began_with).key(hash);
     Key { entry: shape::<M>().with_value(key.entry, home.value), ..key }
 }
 
 /// Puts a copy of the item, which has this hash, into the stash, however full the table is.
-pub fn stash<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) {
+pub fn stash<M: Subject>(shared: &M::Shared, hash: u64, home: Home) {
     let [place, other] = key::<M>(hash, home).places();
     let place = if place.position % 2 == 0 { place } else { other };
     let words = Stashed { place, copies: 1 }.words();
@@ -372,7 +372,7 @@ pub fn stash<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) {
 }
 
 /// Gives the stash, which holds this item, another number of lines, without regard to how many it needs.
-pub fn resize_stash<M: Modelled>(shared: &M::Shared, hash: u64, home: Home, lines: usize) {
+pub fn resize_stash<M: Subject>(shared: &M::Shared, hash: u64, home: Home, lines: usize) {
     let mut cells = table::<M>(shared).lock_cells(key::<M>(hash, home));
     cells.resize(lines).expect("memory for a model");
 }
@@ -382,7 +382,7 @@ pub fn resize_stash<M: Modelled>(shared: &M::Shared, hash: u64, home: Home, line
 /// # Errors
 ///
 /// Why there is none.
-pub fn insert<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) -> Result<(), Error> {
+pub fn insert<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> Result<(), Error> {
     Ok(table::<M>(shared).insert(key::<M>(hash, home))?)
 }
 
@@ -391,56 +391,52 @@ pub fn insert<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) -> Result<
 /// # Errors
 ///
 /// Why there is none.
-pub fn insert_unique<M: Modelled>(
-    shared: &M::Shared,
-    hash: u64,
-    home: Home,
-) -> Result<bool, Error> {
+pub fn insert_unique<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> Result<bool, Error> {
     Ok(table::<M>(shared).insert_unique(key::<M>(hash, home))?)
 }
 
 /// One copy of the item less. `false`: there was none.
-pub fn remove<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) -> bool {
+pub fn remove<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> bool {
     table::<M>(shared).remove(key::<M>(hash, home))
 }
 
 /// Whether the item with this hash is there; in a maplet, its key.
-pub fn contains<M: Modelled>(shared: &M::Shared, hash: u64) -> bool {
+pub fn contains<M: Subject>(shared: &M::Shared, hash: u64) -> bool {
     M::inner(shared).contains(hash)
 }
 
 /// Empties the table.
-pub fn clear<M: Modelled>(shared: &M::Shared) {
+pub fn clear<M: Subject>(shared: &M::Shared) {
     state::<M>(shared).clear();
 }
 
 /// The copies of the item, which has this hash.
-pub fn copies<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) -> usize {
+pub fn copies<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> usize {
     table::<M>(shared).count(key::<M>(hash, home))
 }
 
 /// The entries in the stash.
-pub fn stashed<M: Modelled>(shared: &M::Shared) -> usize {
+pub fn stashed<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).stashed_entries()
 }
 
 /// Items: slots in use, but for those that splits have doubled; and copies in the stash.
-pub fn len<M: Modelled>(shared: &M::Shared) -> usize {
+pub fn len<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).len()
 }
 
 /// Slots in all.
-pub fn slots<M: Modelled>(shared: &M::Shared) -> usize {
+pub fn slots<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).slots()
 }
 
 /// Lookups that gave up on a certain answer.
-pub fn inconclusive<M: Modelled>(shared: &M::Shared) -> usize {
+pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).inconclusive() as usize
 }
 
 /// Splits up to `most` buckets, neighbours at once. Returns how many were split.
-pub fn split<M: Modelled>(shared: &M::Shared, most: usize) -> usize {
+pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
     let table = table::<M>(shared);
     let Some(growing) = table.buckets.growing() else { return 0 };
     let mut doubled_of = growing.splitting().lock();
@@ -449,7 +445,7 @@ pub fn split<M: Modelled>(shared: &M::Shared, most: usize) -> usize {
 }
 
 /// Gives a table that grows two stripes and two versions, before anything is stored in it.
-pub fn narrow<M: Modelled>(shared: &M::Shared) {
+pub fn narrow<M: Subject>(shared: &M::Shared) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
     let control = Control::try_new(2, table.max_buckets()).expect("memory for a model");
@@ -460,7 +456,7 @@ pub fn narrow<M: Modelled>(shared: &M::Shared) {
 }
 
 /// Gives the table as many stripes and versions as it may have, and its words another place; not beside a snapshot.
-pub fn widen<M: Modelled>(shared: &M::Shared) {
+pub fn widen<M: Subject>(shared: &M::Shared) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
     let _splitting = growing.splitting().lock();
@@ -522,13 +518,13 @@ pub struct Image {
 impl Image {
     /// Whether what a slot of this bucket holds is an entry of the item.
     #[must_use]
-    pub fn is_of<M: Modelled>(&self, bucket: usize, slot: u64, home: Home) -> bool {
+    pub fn is_of<M: Subject>(&self, bucket: usize, slot: u64, home: Home) -> bool {
         home.is_in::<M>(self.buckets.len(), bucket, slot)
     }
 
     /// The copies of the item in the stash.
     #[must_use]
-    pub fn stashed_of<M: Modelled>(&self, home: Home) -> usize {
+    pub fn stashed_of<M: Subject>(&self, home: Home) -> usize {
         let stashed = self.taken.stashed.iter().map(|&words| Stashed::of_words(words));
         let is_its = |stashed: &Stashed| {
             let known = stashed.place.entry.known();
@@ -544,7 +540,7 @@ impl Image {
 
 /// The filter at one instant during the call.
 #[must_use]
-pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
+pub fn image<M: Subject>(shared: &M::Shared) -> Image {
     let image = state::<M>(shared).image().expect("memory for a model");
     let slots = |word| <FormatOf<M>>::from_bits(word).slots_in_use().map(Slot::bits).collect();
     let buckets: Vec<_> = image.words().map(slots).collect();
@@ -562,12 +558,12 @@ pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
 /// # Errors
 ///
 /// Why it does not fit.
-pub fn merge<M: Modelled>(shared: &M::Shared, image: &Image) -> Result<(), Error> {
+pub fn merge<M: Subject>(shared: &M::Shared, image: &Image) -> Result<(), Error> {
     table::<M>(shared).merge(&image.taken, 0)
 }
 
 /// Begins to take an image, and gives up when the flag of every stripe is set.
-pub fn abandon_image<M: Modelled>(shared: &M::Shared) {
+pub fn abandon_image<M: Subject>(shared: &M::Shared) {
     let state = state::<M>(shared);
     let _taking = state.changing.mirror.taking.lock();
     let _recording = state.publish_mirror().expect("memory for a model");
@@ -576,7 +572,7 @@ pub fn abandon_image<M: Modelled>(shared: &M::Shared) {
 
 /// Whether there is a mirror, in which writers repeat their stores.
 #[must_use]
-pub fn has_mirror<M: Modelled>(shared: &M::Shared) -> bool {
+pub fn has_mirror<M: Subject>(shared: &M::Shared) -> bool {
     state::<M>(shared).is_recorded()
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-pub use coucal::probe::Modelled as Subject;
+pub use coucal::probe::Subject;
 use coucal::probe::{self, ALL, Expiring, Home, Image, Maplet};
 use coucal::{CuckooFilter, Error, Prehashed, Storage};
 use loom::model::Builder;

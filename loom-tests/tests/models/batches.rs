@@ -1,7 +1,7 @@
 //! `count`, `clear`, `len` and the batches: each against what it promises.
 
 use coucal::Layout;
-use coucal::probe::Modelled;
+use coucal::probe::Subject;
 use loom_tests::model::*;
 
 use crate::{LastSlot, OneHop, TwoHops, one_item};

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use coucal::probe::{self, Maplet, Modelled, Step};
+use coucal::probe::{self, Maplet, Step, Subject};
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::{Item, Setup};
 

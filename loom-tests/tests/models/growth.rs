@@ -3,7 +3,7 @@
 //! The buckets of an item are those at the greatest size (see [`Setup`]): in a table that began with two buckets,
 //! an item (2, 1) goes from bucket 0 to bucket 2 when 0 is split, and its other bucket is 1; an item (0, 1) stays.
 
-use coucal::probe::Modelled;
+use coucal::probe::Subject;
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 

@@ -85,7 +85,6 @@ mod widening;
 use std::env;
 
 use coucal::Layout;
-use coucal::probe::Modelled;
 use loom_tests::model::{Item, Setup, Subject, Thread};
 
 /// Four buckets: 0 and 1 are full, 2 and 3 are empty. An insert of `new` (0, 1) moves `moved` from 0

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use coucal::probe::{self, Modelled};
+use coucal::probe::{self, Subject};
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 

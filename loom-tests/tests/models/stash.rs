@@ -4,7 +4,7 @@
 //! another item (0, 1) goes to the stash, and the table as a whole is not full. Under loom the stash has one shard,
 //! of two lines of two cells at first: the fourth entry doubles them.
 
-use coucal::probe::{Maplet, Modelled};
+use coucal::probe::{Maplet, Subject};
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
