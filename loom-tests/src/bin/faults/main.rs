@@ -23,7 +23,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
@@ -81,23 +81,22 @@ fn main() -> Result<ExitCode> {
         faults.retain(wanted);
         exceptions.retain(wanted);
     }
-    let scratch = Scratch::new(source, faults.iter().chain(&exceptions))?;
-    let models = scratch.build()?;
+    let models = Models::with_faults(source, faults.iter().chain(&exceptions))?;
     println!("| fault | caught by | seconds |\n|---|---|---|");
-    let (next, survivors) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let workers = thread::available_parallelism().map_or(1, NonZero::get);
-    thread::scope(|scope| {
-        let work = || -> Result<()> {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(fault) = faults.get(number) else { return Ok(()) };
-                if !try_fault(&models, number, fault)? {
-                    survivors.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        };
+    let next = Mutex::new(faults.iter().enumerate());
+    let work = || -> Result<usize> {
+        let mut survivors = 0;
+        loop {
+            let fault = next.lock().expect("no worker panics").next();
+            let Some((number, fault)) = fault else { return Ok(survivors) };
+            survivors += usize::from(!try_fault(&models, number, fault)?);
+        }
+    };
+    let survivors = thread::scope(|scope| {
+        let workers = thread::available_parallelism().map_or(1, NonZero::get);
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
+        let survivors = workers.into_iter().map(|worker| worker.join().expect("no worker panics"));
+        survivors.sum::<Result<usize>>()
     })?;
     // What notices a fault must pass without it.
     let likely: Vec<_> = faults.iter().map(|fault| &*fault.caught_by).collect();
@@ -109,7 +108,6 @@ fn main() -> Result<ExitCode> {
     }
     let noticed =
         if exceptions.is_empty() { 0 } else { try_exceptions(&models, &faults, &exceptions)? };
-    let survivors = survivors.into_inner();
     println!(
         "\n{} faults, {survivors} survived; {} exceptions, {noticed} noticed",
         faults.len(),
@@ -216,14 +214,13 @@ enum Verdict {
     Endless,
 }
 
-/// A copy of the workspace that has all faults.
-struct Scratch {
-    workspace: PathBuf,
-    target: PathBuf,
+/// The models of a copy of the workspace that has all faults, compiled.
+struct Models {
+    executable: PathBuf,
 }
 
-impl Scratch {
-    fn new<'a>(source: &Path, changes: impl Iterator<Item = &'a Change>) -> Result<Self> {
+impl Models {
+    fn with_faults<'a>(source: &Path, changes: impl Iterator<Item = &'a Change>) -> Result<Self> {
         // One for each checkout: a run in another one must not find its copy replaced.
         let mut checkout = DefaultHasher::new();
         source.canonicalize()?.hash(&mut checkout);
@@ -245,18 +242,14 @@ impl Scratch {
         }
         let mut sync = fs::File::options().append(true).open(workspace.join("src/sync.rs"))?;
         sync.write_all(SWITCH.as_bytes())?;
-        Ok(Self { workspace, target })
-    }
-
-    fn build(&self) -> Result<Models> {
         let mut cargo = Loom::mended()?.cargo();
         cargo
             .args(["test", "--release", "--package", "loom-tests", "--test", "models"])
             .args(["--no-default-features", "--features", "mended-loom"])
             .args(["--no-run", "--color=never"])
-            .current_dir(&self.workspace)
+            .current_dir(&workspace)
             .env("RUSTFLAGS", format!("{RUSTFLAGS} -Awarnings"))
-            .env("CARGO_TARGET_DIR", &self.target)
+            .env("CARGO_TARGET_DIR", &target)
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
             // With several bodies a function, more takes longer than it saves.
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2");
@@ -272,16 +265,9 @@ impl Scratch {
             .find_map(|line| line.trim_start().strip_prefix("Executable")?.split_once('('))
             .and_then(|(_, path)| path.strip_suffix(')'))
             .ok_or("cargo does not say where the models are")?;
-        Ok(Models { executable: self.workspace.join(executable) })
+        Ok(Self { executable: workspace.join(executable) })
     }
-}
 
-/// The models of the copy, compiled.
-struct Models {
-    executable: PathBuf,
-}
-
-impl Models {
     /// What the models say, or those whose names have one of these parts, with the faults of these numbers.
     fn run(&self, faults: impl IntoIterator<Item = usize>, parts: &str) -> Result<Verdict> {
         let mut command = Command::new(&self.executable);
