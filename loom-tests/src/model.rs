@@ -344,7 +344,6 @@ impl<M: Storage + 'static> Setup<Maplet<M>> {
             let mut model = Model::new(setup);
             define(&mut model);
             let (mut main, mut threads) = model.join();
-            main.known = threads.iter().map(Vec::len).collect();
             for item in setup.classes.iter().filter(|item| item.class == item.key) {
                 main.age(*item);
             }
@@ -628,7 +627,7 @@ impl<M: Subject> Model<M> {
         self.bodies.push(Box::new(body));
     }
 
-    /// Runs all threads. Returns the main one, and what was recorded: by nobody first.
+    /// Runs all threads. Returns the main one, which knows all that they did, and what was recorded: by nobody first.
     fn join(self) -> (Thread<M>, Vec<Vec<Event>>) {
         let Self { mut main, bodies } = self;
         main.known = vec![0; bodies.len() + 1];
@@ -653,6 +652,7 @@ impl<M: Subject> Model<M> {
         for handle in handles {
             all.push(handle.join().expect("a thread panicked"));
         }
+        main.known = all.iter().map(Vec::len).collect();
         (main, all)
     }
 
@@ -660,14 +660,12 @@ impl<M: Subject> Model<M> {
     fn run(self) {
         let (mut main, mut all) = self.join();
         let setup = Arc::clone(&main.setup);
-        main.known = all.iter().map(Vec::len).collect();
-        let relatives: Vec<_> = setup.classes.iter().map(|item| setup.relatives(item)).collect();
-        let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
-        let none = relatives.iter().all(Vec::is_empty);
-        assert!(
-            !none || probe::len::<M>(&main.shared) == stored,
-            "`len` when no thread is running"
-        );
+        let classes = || setup.classes.iter();
+        let relatives: Vec<_> = classes().map(|item| setup.relatives(item)).collect();
+        let any_related = !relatives.iter().all(Vec::is_empty);
+        let stored: usize = classes().map(|&item| main.count(item)).sum();
+        let len = probe::len::<M>(&main.shared);
+        assert!(any_related || len == stored, "`len` when no thread is running");
         assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
         let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
         if all.iter().flatten().any(snapshot) {
@@ -676,15 +674,12 @@ impl<M: Subject> Model<M> {
         }
         all[0].clone_from(&main.events);
         let mut initial = vec![0; setup.classes.len()];
-        for stored in &setup.stored {
-            initial[stored.item.class] += 1;
-        }
-        for stashed in &setup.stashed {
-            initial[stashed.class] += 1;
+        for item in setup.stored.iter().map(|stored| &stored.item).chain(&setup.stashed) {
+            initial[item.class] += 1;
         }
         let history = History {
             initial,
-            keys: setup.classes.iter().map(|item| item.key).collect(),
+            keys: classes().map(|item| item.key).collect(),
             threads: all,
             inconclusive: probe::inconclusive::<M>(&main.shared),
             timed: false,
@@ -694,19 +689,15 @@ impl<M: Subject> Model<M> {
             buckets: setup.greatest,
             slots: M::SLOTS,
             grown: probe::slots::<M>(&main.shared) == setup.greatest * M::SLOTS,
-            pairs: setup
-                .classes
-                .iter()
-                .map(|item| item.home.buckets::<M>(setup.greatest))
-                .collect(),
+            pairs: classes().map(|item| item.home.buckets::<M>(setup.greatest)).collect(),
         };
         if let Err(reason) = history.explain().and_then(|()| history.explain_full(&shape)) {
             panic!("{reason:?}: {history:#?}");
         }
-        if !history.relatives.iter().all(Vec::is_empty) {
+        if any_related {
             let left = history.left();
-            assert_eq!(probe::len::<M>(&main.shared), left.iter().sum::<usize>());
-            for (&item, &copies) in setup.classes.iter().zip(&left) {
+            assert_eq!(len, left.iter().sum::<usize>());
+            for (&item, &copies) in classes().zip(&left) {
                 assert!((0..copies).all(|_| main.remove(item)), "{item:?} was lost: {history:#?}");
             }
             assert_eq!(probe::len::<M>(&main.shared), 0);
