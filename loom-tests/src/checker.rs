@@ -55,7 +55,7 @@ use std::collections::BTreeSet;
 use search::{Search, Step};
 
 /// The result of an operation on a class.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// `insert`: `Ok`.
     Inserted,
@@ -138,7 +138,7 @@ impl Outcome {
 }
 
 /// One operation of a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct Event {
     /// Index of the class.
     pub class: usize,
@@ -176,7 +176,7 @@ pub struct Interval {
 }
 
 /// The operations of all threads on a filter, with their results.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default)]
 pub struct History {
     /// Copies of each class at the start.
     pub initial: Vec<usize>,
@@ -247,9 +247,8 @@ impl History {
             keys: (0..initial.len()).collect(),
             initial,
             threads: threads.iter().map(|thread| thread.iter().map(event).collect()).collect(),
-            inconclusive: 0,
             timed: true,
-            relatives: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -526,16 +525,14 @@ mod tests {
             initial: initial.to_vec(),
             keys: (0..initial.len()).collect(),
             threads: threads.iter().enumerate().map(events).collect(),
-            inconclusive: 0,
-            timed: false,
-            relatives: Vec::new(),
+            ..History::default()
         }
     }
 
     /// The same for one class.
     pub(super) fn one(initial: usize, threads: &[&[Outcome]]) -> History {
-        let threads: Vec<Vec<_>> =
-            threads.iter().map(|ops| ops.iter().map(|op| (0, op.clone())).collect()).collect();
+        let ops = |ops: &&[Outcome]| ops.iter().map(|op| (0, op.clone())).collect::<Vec<_>>();
+        let threads: Vec<_> = threads.iter().map(ops).collect();
         apart(&[initial], &threads.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
