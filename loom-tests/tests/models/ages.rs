@@ -4,7 +4,9 @@
 
 use coucal::probe::Maplet;
 use coucal::{Growable, GrowingLayout, Layout};
-use loom_tests::model::{Item, Setup};
+use loom_tests::model::Setup;
+
+use crate::expiring::one_old;
 
 models_of_three! {
     two_inserts_of_what_is_swept
@@ -17,18 +19,9 @@ growing_models! {
     split_and_insert_beside_an_advance
 }
 
-/// Two buckets; x is in bucket 0, with this stamp.
-fn one_old<L: Layout>(stamp: u32) -> (Setup<Maplet<L>>, Item) {
-    let mut setup = Setup::new(2);
-    let x = setup.item(0, 1);
-    let stamped = setup.with_value(x, stamp);
-    setup.store(0, &[stamped]);
-    (setup, x)
-}
-
 /// One of them may be new, or none.
 fn two_inserts_of_what_is_swept<L: Layout>() {
-    let (setup, x) = one_old::<L>(1);
+    let (setup, x) = one_old::<Maplet<L>>(1);
     setup.generations(2).check_ages(115_000, 1, move |model| {
         for item in [x, x.swapped()] {
             model.thread(move |t| _ = t.stamp(item));
@@ -39,7 +32,7 @@ fn two_inserts_of_what_is_swept<L: Layout>() {
 
 /// What is missing was forgotten, and then comes back.
 fn insert_of_what_is_swept_against_lookups<L: Layout>() {
-    let (setup, x) = one_old::<L>(1);
+    let (setup, x) = one_old::<Maplet<L>>(1);
     setup.generations(2).check_ages(32_000, 1, move |model| {
         model.thread(move |t| {
             t.stamp(x);

@@ -8,13 +8,13 @@ use coucal::Layout;
 use coucal::probe::{self, Step};
 use loom_tests::model::*;
 
-use crate::OneHop;
+use crate::{one_hop, scripted};
 
 models! {
     // The second bucket of `guest` is crowded.
-    insert_into_the_emptier_first_bucket = insert_into_the_emptier_bucket(1, 0, (0, 1))
+    insert_into_the_emptier_first_bucket = insert_into_the_emptier_bucket::<L>(1, 0, (0, 1));
     // The first bucket of `guest` is crowded.
-    insert_into_the_emptier_second_bucket = insert_into_the_emptier_bucket(0, 1, (0, 1))
+    insert_into_the_emptier_second_bucket = insert_into_the_emptier_bucket::<L>(0, 1, (0, 1));
     lookup_beside_a_kick_of_another_version_group
 }
 
@@ -28,42 +28,38 @@ fn insert_into_the_emptier_bucket<L: Layout>(crowded: usize, empty: usize, key: 
     let [high, next] = setup.items([(2, 3), (crowded, outside)]);
     setup.fill_but_one(crowded, low).fill(outside, high);
     assert_eq!(setup.stored_in(empty), 0);
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            let kicked = Rc::new(Cell::new(false));
-            let seen = Rc::clone(&kicked);
-            // A kick bumps a version.
-            probe::after_each_step(move |step| seen.set(seen.get() || step == Step::Add));
-            assert!(t.insert(guest));
-            assert!(t.insert(next));
-            assert!(!kicked.get(), "an item was kicked");
-        });
+    scripted(setup, move |t| {
+        let kicked = Rc::new(Cell::new(false));
+        let seen = Rc::clone(&kicked);
+        // A kick bumps a version.
+        probe::after_each_step(move |step| seen.set(seen.get() || step == Step::Add));
+        assert!(t.insert(guest));
+        assert!(t.insert(next));
+        assert!(!kicked.get(), "an item was kicked");
     });
 }
 
 /// A lookup of an absent item takes one round, whatever is kicked meanwhile, if its version group is
 /// not that of the item that is kicked.
 fn lookup_beside_a_kick_of_another_version_group<L: Layout>() {
-    let OneHop { mut setup, moved, new, .. } = OneHop::<L>::new(0, 3);
+    let (mut setup, [moved, new, _]) = one_hop::<L>(0, 3);
     let absent = setup.item(0, 3);
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            let mut others = t.unrecorded();
-            let loads = Rc::new(Cell::new(0));
-            let counter = Rc::clone(&loads);
-            probe::after_each_step(move |step| {
-                assert_eq!(step, Step::Load);
-                counter.set(counter.get() + 1);
-                // The version is loaded, the buckets are not.
-                if counter.get() == 1 {
-                    assert!(others.insert(new));
-                }
-            });
-            assert!(!t.contains(absent));
-            assert_eq!(loads.get(), 4, "the version, two words and the version");
-            probe::after_each_step(|_| {});
-            assert!(t.contains(moved));
-            assert!(t.unrecorded().remove(new));
+    scripted(setup, move |t| {
+        let mut others = t.unrecorded();
+        let loads = Rc::new(Cell::new(0));
+        let counter = Rc::clone(&loads);
+        probe::after_each_step(move |step| {
+            assert_eq!(step, Step::Load);
+            counter.set(counter.get() + 1);
+            // The version is loaded, the buckets are not.
+            if counter.get() == 1 {
+                assert!(others.insert(new));
+            }
         });
+        assert!(!t.contains(absent));
+        assert_eq!(loads.get(), 4, "the version, two words and the version");
+        probe::after_each_step(|_| {});
+        assert!(t.contains(moved));
+        assert!(t.unrecorded().remove(new));
     });
 }

@@ -3,114 +3,79 @@
 //! In the comments, x is a key, and x1 is x with the value 1.
 
 use coucal::probe::Maplet;
-use coucal::{Growable, GrowingLayout, Layout, Storage};
+use coucal::{Growable, Layout, Storage};
 use loom_tests::model::*;
 
+use crate::{Maplets, With, adding, items, storing};
+
 models_of_three! {
-    two_updates
-    two_count_a_new_key
-    two_count_a_key_without_room
-    update_beside_a_kick
-    update_beside_the_way_back
-    update_beside_a_sweep
+    // Each adds 1.
+    two_updates: [x, x1] = storing(counted(Maplets::<L>::new(2), 0, 1), in_0)
+        => [increment(x1, [Some(1), Some(2)])]
+        || [increment(x1.swapped(), [Some(1), Some(2)])]
+        || [contains_key(x)], 5800, 3, by_every_schedule;
+    // One stores the key, and the other adds 1.
+    two_count_a_new_key: [_, x1] = counted(Maplets::<L>::new(2), 0, 1)
+        => [count_one(x1)] || [count_one(x1.swapped())], 79, 3;
+    // Where there is room in the stash alone.
+    two_count_a_key_without_room: [_, x1, _] = without_room::<L>()
+        => [count_one(x1)] || [count_one(x1.swapped())], 62, 1;
+    // A kick moves what is updated.
+    update_beside_a_kick: [x, x1, new] = adding(counted(Maplets::<L>::new(4), 0, 3), |s, [x, x1]| {
+        let [new, filler] = s.items([(0, 1); 2]);
+        s.store(0, &[x1]).fill(0, filler).fill(1, filler);
+        [x, x1, new]
+    }) => [increment(x1, [Some(1)])] || [insert(new)] || [contains_key(x)], 19_000, 2;
+    // What is updated goes back from the stash.
+    update_beside_the_way_back: [x, x1, low] = storing(
+        without_room::<L>(), |s, [_, x1, _]| s.stash(&[x1]),
+    ) => [increment(x1, [Some(1)]), contains_key(x)] || [remove(low)], 8500, 2;
+    // It leaves, or has another value before.
+    update_beside_a_sweep: [_, x1] = storing(counted(Maplets::<L>::new(2), 0, 1), in_0)
+        => [increment(x1, [None, Some(1)])] || [maybe(remove_value(x1, 1))], 790, 3;
 }
 
 growing_models! {
-    update_of_what_goes
-    two_count_a_key_beside_a_split
+    // Two buckets at first. x1 goes from the one that is split.
+    update_of_what_goes: [x, x1] = storing(
+        counted(Maplets::<Growable<L>>::growable(2, 4), 2, 1), in_0,
+    ) => [split(1)] || [increment(x1, [Some(1)])] || [contains_key(x)], 7900, 1;
+    two_count_a_key_beside_a_split: [_, x1] = counted(Maplets::<Growable<L>>::growable(2, 4), 2, 1)
+        => [split(1)] || [count_one(x1)] || [count_one(x1.swapped())], 15_000, 1;
 }
 
-/// x1, and the key with all other values.
-fn counted<M: Storage + 'static>(setup: &mut Setup<Maplet<M>>, x: Item) -> Item {
+/// A key with these buckets, and with all values that it may get.
+///
+/// `[x, x1]`.
+fn counted<M: Storage + 'static>(
+    setup: Setup<Maplet<M>>,
+    first: usize,
+    second: usize,
+) -> With<Maplet<M>, 2> {
+    adding(items(setup, [(first, second)]), |s, [x]| [x, values(s, x)])
+}
+
+/// All values that the key may get. Returns x1.
+fn values<M: Storage + 'static>(setup: &mut Setup<Maplet<M>>, x: Item) -> Item {
     let [_, x1, _] = [0, 1, 2].map(|value| setup.with_value(x, value));
     x1
 }
 
-/// Each adds 1.
-fn two_updates<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(2);
-    let x = setup.item(0, 1);
-    let x1 = counted(&mut setup, x);
-    setup.store(0, &[x1]);
-    let add = |item| increment(item, [Some(1), Some(2)]);
-    let setup = setup.thread([add(x1)]).thread([add(x1.swapped())]).thread([contains_key(x)]);
-    setup.by_every_schedule().check(5800, 3);
+/// Stores x1 in bucket 0.
+fn in_0<M: Storage + 'static>(
+    setup: &mut Setup<Maplet<M>>,
+    [_, x1]: [Item; 2],
+) -> &mut Setup<Maplet<M>> {
+    setup.store(0, &[x1])
 }
 
-/// One stores the key, and the other adds 1.
-fn two_count<L: Layout>(mut setup: Setup<Maplet<L>>, x: Item, floor: usize, preemptions: usize) {
-    let x1 = counted(&mut setup, x);
-    setup.thread([count_one(x1)]).thread([count_one(x1.swapped())]).check(floor, preemptions);
-}
-
-fn two_count_a_new_key<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(2);
-    let x = setup.item(0, 1);
-    two_count(setup, x, 79, 3);
-}
-
-/// Where there is room in the stash alone.
-fn two_count_a_key_without_room<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(4);
-    let low = setup.item(0, 1);
-    let x = setup.item_of_group(0, 1, low);
-    setup.fill(0, low).fill(1, low);
-    two_count(setup, x, 62, 1);
-}
-
-/// A kick moves what is updated.
-fn update_beside_a_kick<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(4);
-    let x = setup.item(0, 3);
-    let x1 = counted(&mut setup, x);
-    let [new, filler] = setup.items([(0, 1); 2]);
-    setup.store(0, &[x1]).fill(0, filler).fill(1, filler);
-    setup
-        .thread([increment(x1, [Some(1)])])
-        .thread([insert(new)])
-        .thread([contains_key(x)])
-        .check(19_000, 2);
-}
-
-/// What is updated goes back from the stash.
-fn update_beside_the_way_back<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(4);
-    let low = setup.item(0, 1);
-    let x = setup.item_of_group(0, 1, low);
-    let x1 = counted(&mut setup, x);
-    setup.fill(0, low).fill(1, low).stash(&[x1]);
-    setup.thread([increment(x1, [Some(1)]), contains_key(x)]).thread([remove(low)]).check(8500, 2);
-}
-
-/// It leaves, or has another value before.
-fn update_beside_a_sweep<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(2);
-    let x = setup.item(0, 1);
-    let x1 = counted(&mut setup, x);
-    setup.store(0, &[x1]);
-    setup
-        .thread([increment(x1, [None, Some(1)])])
-        .thread([maybe(remove_value(x1, 1))])
-        .check(790, 3);
-}
-
-/// Two buckets at first. x1 goes from the one that is split.
-fn update_of_what_goes<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4);
-    let x = setup.item(2, 1);
-    let x1 = counted(&mut setup, x);
-    setup.store(0, &[x1]);
-    setup
-        .thread([split(1)])
-        .thread([increment(x1, [Some(1)])])
-        .thread([contains_key(x)])
-        .check(7900, 1);
-}
-
-fn two_count_a_key_beside_a_split<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4);
-    let x = setup.item(2, 1);
-    let x1 = counted(&mut setup, x);
-    let setup = setup.thread([split(1)]).thread([count_one(x1)]);
-    setup.thread([count_one(x1.swapped())]).check(15_000, 1);
+/// Buckets 0 and 1 are full of `low`, of whose group x is.
+///
+/// `[x, x1, low]`.
+fn without_room<L: Layout>() -> With<Maplet<L>, 3> {
+    adding(items(Setup::new(4), [(0, 1)]), |s, [low]| {
+        let x = s.item_of_group(0, 1, low);
+        s.fill(0, low).fill(1, low);
+        [x, values(s, x), low]
+    })
 }

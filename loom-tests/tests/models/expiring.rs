@@ -11,13 +11,13 @@ use coucal::probe::{self, Maplet, Step, Subject};
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::{Item, Setup};
 
-use crate::expiry::{OneKick, goes_back};
+use crate::expiry::{goes_back, one_kick};
 
 models_of_three! {
     kick_beside_an_advance
     stamp_of_what_is_swept
     stamp_of_what_is_kicked_against_lookup
-    two_stamps_of_a_new_item
+    two_stamps_of_a_new_item = two_inserts_of_a_new_item::<L>([true, true]);
     two_stamps_of_an_old_item
     stamp_and_kick_beside_the_end_of_a_sweep
     stamp_beside_two_advances
@@ -26,7 +26,7 @@ models_of_three! {
     stamp_of_what_is_swept_from_the_stash
     stamp_without_room_beside_an_advance
     stamp_if_absent_beside_an_advance
-    stamp_and_stamp_if_absent_of_a_new_item
+    stamp_and_stamp_if_absent_of_a_new_item = two_inserts_of_a_new_item::<L>([true, false]);
     age_beside_an_advance
     two_that_advance
     two_that_make_room
@@ -39,7 +39,7 @@ growing_models! {
 }
 
 /// Two buckets; x is in bucket 0, with this stamp.
-fn one_old<L: Layout>(stamp: u32) -> (Setup<Maplet<L>>, Item) {
+pub fn one_old<M: Subject>(stamp: u32) -> (Setup<M>, Item) {
     let mut setup = Setup::new(2);
     let x = setup.item(0, 1);
     let stamped = setup.with_value(x, stamp);
@@ -49,11 +49,9 @@ fn one_old<L: Layout>(stamp: u32) -> (Setup<Maplet<L>>, Item) {
 
 /// A stamp beside the sweep of the generation that the item had: it is there afterwards, once.
 fn stamp_of_what_is_swept<L: Layout>() {
-    let (setup, x) = one_old::<L>(1);
+    let (setup, x) = one_old::<Maplet<L>>(1);
     setup.generations(2).by_every_schedule().check_asserted(7600, 3, move |model| {
-        model.thread(move |t| {
-            t.advance();
-        });
+        model.thread(|t| _ = t.advance());
         model.thread(move |t| {
             t.stamp(x);
             assert!(t.is_remembered(x), "it is removed within its window");
@@ -67,7 +65,7 @@ fn stamp_of_what_is_swept<L: Layout>() {
 
 /// What a kick drops is counted by the advance whose sweep sees that it is gone. (`remove_value` waits for late ones.)
 fn kick_beside_an_advance<L: Layout>() {
-    let OneKick { setup, new, .. } = OneKick::<L>::up();
+    let (setup, [_, new]) = one_kick::<L>(0, 1, 3);
     setup.generations(4).by_every_schedule().check_asserted(800, 3, move |model| {
         model.thread(move |t| t.add(new));
         model.thread(move |t| assert_eq!(t.advance(), 1));
@@ -77,7 +75,7 @@ fn kick_beside_an_advance<L: Layout>() {
 
 /// A lookup finds it all the time.
 fn stamp_of_what_is_kicked_against_lookup<L: Layout>() {
-    let OneKick { setup, x1, new } = OneKick::<L>::up();
+    let (setup, [x1, new]) = one_kick::<L>(0, 1, 3);
     setup.generations(4).check_asserted(65_000, 2, move |model| {
         model.thread(move |t| assert!(!t.stamp(x1)));
         model.thread(move |t| t.add(new));
@@ -103,14 +101,6 @@ fn two_inserts_of_a_new_item<L: Layout>(is_always: [bool; 2]) {
     });
 }
 
-fn two_stamps_of_a_new_item<L: Layout>() {
-    two_inserts_of_a_new_item::<L>([true, true]);
-}
-
-fn stamp_and_stamp_if_absent_of_a_new_item<L: Layout>() {
-    two_inserts_of_a_new_item::<L>([true, false]);
-}
-
 /// Neither is told that it is new, and there is one entry.
 fn two_stamps_of_an_old_item<L: Layout>() {
     let mut setup = Setup::<Maplet<L>>::new(2);
@@ -134,9 +124,7 @@ fn stamp_and_kick_beside_the_end_of_a_sweep<L: Layout>() {
     // So that x comes into bucket 0, and can be kicked from there.
     setup.fill_but_one(0, filler).fill(1, filler).fill(3, high);
     setup.generations(2).check_asserted(340, 2, move |model| {
-        model.thread(move |t| {
-            t.advance();
-        });
+        model.thread(|t| _ = t.advance());
         model.thread(move |t| {
             assert!(t.stamp(x));
             t.take(high);
@@ -172,7 +160,7 @@ fn stamp_beside_two_advances<L: Layout>() {
 /// clock for the last time, or later under the stripe: the item has the stamp of the generation that is present then.
 /// What passes behind the last load passes when the insert has taken effect.
 fn stamp_overtaken_by_a_whole_window<L: Layout>() {
-    let (setup, x) = one_old::<L>(0);
+    let (setup, x) = one_old::<Maplet<L>>(0);
     setup.generations(2).check_asserted(1, 1, move |model| {
         model.thread(move |t| {
             // The clock, two words, the clock.
@@ -202,7 +190,7 @@ fn stamp_overtaken_by_a_whole_window<L: Layout>() {
 
 /// A lookup finds it all the time.
 fn stamp_in_the_stash_against_lookup<L: Layout>() {
-    let (setup, x1, _) = goes_back::<L>();
+    let (setup, [x1, _]) = goes_back::<L>();
     setup.generations(4).check_asserted(8000, 3, move |model| {
         model.thread(move |t| assert!(!t.stamp(x1)));
         model.thread(move |t| assert!(t.is_remembered(x1)));
@@ -212,11 +200,9 @@ fn stamp_in_the_stash_against_lookup<L: Layout>() {
 
 /// As `stamp_of_what_is_swept`, in the stash.
 fn stamp_of_what_is_swept_from_the_stash<L: Layout>() {
-    let (setup, x1, _) = goes_back::<L>();
+    let (setup, [x1, _]) = goes_back::<L>();
     setup.generations(4).check_asserted(2400, 2, move |model| {
-        model.thread(move |t| {
-            t.advance();
-        });
+        model.thread(|t| _ = t.advance());
         model.thread(move |t| {
             t.stamp(x1);
             assert!(t.is_remembered(x1), "it is removed within its window");
@@ -237,9 +223,7 @@ fn stamp_without_room_beside_an_advance<L: Layout>() {
     setup.fill(0, low).fill(1, low);
     // The fillers have the stamp of the generation before the present one.
     setup.generations(4).check_asserted(330, 2, move |model| {
-        model.thread(move |t| {
-            t.advance();
-        });
+        model.thread(|t| _ = t.advance());
         model.thread(move |t| {
             // So that no stamp at all is another one.
             t.advance();
@@ -255,7 +239,7 @@ fn stamp_without_room_beside_an_advance<L: Layout>() {
 
 /// It is there with its old stamp, or it is gone and stored anew: never lost, and never twice.
 fn stamp_if_absent_beside_an_advance<L: Layout>() {
-    let (setup, x) = one_old::<L>(1);
+    let (setup, x) = one_old::<Maplet<L>>(1);
     setup.generations(2).by_every_schedule().check_asserted(120, 3, move |model| {
         let new = Arc::new(AtomicBool::new(false));
         let is_new = Arc::clone(&new);
@@ -271,7 +255,7 @@ fn stamp_if_absent_beside_an_advance<L: Layout>() {
 
 /// The item is never older than one generation.
 fn age_beside_an_advance<L: Layout>() {
-    let (setup, x) = one_old::<L>(0);
+    let (setup, x) = one_old::<Maplet<L>>(0);
     setup.generations(3).by_every_schedule().check_asserted(310, 3, move |model| {
         model.thread(move |t| {
             t.advance();
@@ -362,9 +346,7 @@ fn split_beside_an_advance<L: GrowingLayout + Layout>() {
     let (setup, x1, y) = one_split::<L>();
     setup.generations(4).check_asserted(230_000, 1, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
-        model.thread(move |t| {
-            t.advance();
-        });
+        model.thread(|t| _ = t.advance());
         model.thread(move |t| {
             t.stamp(x1);
             assert!(t.is_remembered(x1), "it is removed within its window");

@@ -8,13 +8,13 @@ use coucal::probe::{self, Maplet, Step};
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
-use crate::{LastSlot, ThereAndBack};
+use crate::{ThereAndBack, last_slot, scripted};
 
 models! {
-    removal_overtaken_in_every_attempt = removal(0, 3)
+    removal_overtaken_in_every_attempt = removal::<L>(0, 3);
     // Here lookups and removals read bucket 3 first. What the last resort looks at first is the bucket
     // without the item in one of the two models, and with it in the other.
-    removal_overtaken_in_every_attempt_the_other_way = removal(3, 0)
+    removal_overtaken_in_every_attempt_the_other_way = removal::<L>(3, 0);
     insert_overtaken_in_every_attempt
     insert_that_finds_room_in_the_end
     insert_unique_overtaken_in_every_attempt
@@ -26,14 +26,14 @@ models_of_three! {
 }
 
 growing_models! {
-    removal_whose_bucket_is_split = removal_beside_a_split(|item| item)
-    removal_whose_bucket_is_split_the_other_way = removal_beside_a_split(Item::swapped)
-    removal_of_the_longer_of_two_entries = removal_of_the_longer(|item| item)
-    removal_of_the_longer_of_two_entries_the_other_way = removal_of_the_longer(Item::swapped)
+    removal_whose_bucket_is_split = removal_beside_a_split::<L>(|item| item);
+    removal_whose_bucket_is_split_the_other_way = removal_beside_a_split::<L>(Item::swapped);
+    removal_of_the_longer_of_two_entries = removal_of_the_longer::<L>(|item| item);
+    removal_of_the_longer_of_two_entries_the_other_way = removal_of_the_longer::<L>(Item::swapped);
     // It is empty: all else stays.
-    insert_whose_bucket_is_split = insert_beside_a_split(1, 0)
+    insert_whose_bucket_is_split = insert_beside_a_split::<L>(1, 0);
     // It is full: all else goes, and the last resort stashes the item.
-    insert_whose_bucket_is_split_and_full = insert_beside_a_split(5, 1)
+    insert_whose_bucket_is_split_and_full = insert_beside_a_split::<L>(5, 1);
 }
 
 /// Optimistic attempts of `insert_slow` and `remove_slow`.
@@ -87,21 +87,19 @@ fn overtake_removals(
 /// depending on where it was at the start, so a removal that looks at only one bucket fails in one
 /// of the two directions.
 fn removal<L: Layout>(first: usize, second: usize) {
-    let LastSlot { setup, moved, new, back, .. } = LastSlot::<L>::new(first, second);
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            // At the start the item is in 0.
-            let mut there_and_back = ThereAndBack::new(t, new, back);
-            // The version and both words are loaded.
-            let seen = overtake_removals(3, move |is_seen, _| {
-                if is_seen {
-                    there_and_back.go();
-                }
-                false
-            });
-            assert!(t.remove(moved));
-            seen.assert_last_resort_of_a_removal(2);
+    let (setup, [moved, new, back, ..]) = last_slot::<L>(first, second);
+    scripted(setup, move |t| {
+        // At the start the item is in 0.
+        let mut there_and_back = ThereAndBack::new(t, new, back);
+        // The version and both words are loaded.
+        let seen = overtake_removals(3, move |is_seen, _| {
+            if is_seen {
+                there_and_back.go();
+            }
+            false
         });
+        assert!(t.remove(moved));
+        seen.assert_last_resort_of_a_removal(2);
     });
 }
 
@@ -189,16 +187,14 @@ impl Seen {
 /// The item is stored once: the checker counts it at the end. It is in the stash: the last resort does not kick.
 fn insert_overtaken_in_every_attempt<L: Layout>() {
     let Overtaken { setup, new, high, .. } = Overtaken::<L>::new();
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            // A hop loads the two words that it would change.
-            let seen = overtake_inserts(t, high, 2, |_| {});
-            assert!(t.insert(new));
-            seen.assert_last_resort_of_an_insert(2);
-            assert_eq!(t.stashed(), 1);
-            probe::after_each_step(|_| {});
-            assert!(t.contains(new));
-        });
+    scripted(setup, move |t| {
+        // A hop loads the two words that it would change.
+        let seen = overtake_inserts(t, high, 2, |_| {});
+        assert!(t.insert(new));
+        seen.assert_last_resort_of_an_insert(2);
+        assert_eq!(t.stashed(), 1);
+        probe::after_each_step(|_| {});
+        assert!(t.contains(new));
     });
 }
 
@@ -206,18 +202,16 @@ fn insert_overtaken_in_every_attempt<L: Layout>() {
 /// stashed.
 fn insert_that_finds_room_in_the_end<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            let last = move |others: &mut Thread<L>| assert!(others.remove(rest.swapped()));
-            let seen = overtake_inserts(t, high, 2, last);
-            assert!(t.insert(new));
-            seen.assert_last_resort_of_an_insert(2);
-            assert_eq!(t.stashed(), 0);
-            probe::after_each_step(|_| {});
-            let mut others = t.unrecorded();
-            assert_eq!(others.count(new), 1);
-            assert!(others.insert(rest));
-        });
+    scripted(setup, move |t| {
+        let last = move |others: &mut Thread<L>| assert!(others.remove(rest.swapped()));
+        let seen = overtake_inserts(t, high, 2, last);
+        assert!(t.insert(new));
+        seen.assert_last_resort_of_an_insert(2);
+        assert_eq!(t.stashed(), 0);
+        probe::after_each_step(|_| {});
+        let mut others = t.unrecorded();
+        assert_eq!(others.count(new), 1);
+        assert!(others.insert(rest));
     });
 }
 
@@ -240,14 +234,12 @@ fn stamp_overtaken_in_every_attempt<L: Layout>() {
 
 fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
     let Overtaken { setup, new, high, .. } = Overtaken::<L>::new();
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            // And before that the two words of the item, and the version, for the stash.
-            let seen = overtake_inserts(t, high, 5, |_| {});
-            assert!(t.insert_unique(new));
-            seen.assert_last_resort_of_an_insert(2);
-            assert_eq!(t.stashed(), 1);
-        });
+    scripted(setup, move |t| {
+        // And before that the two words of the item, and the version, for the stash.
+        let seen = overtake_inserts(t, high, 5, |_| {});
+        assert!(t.insert_unique(new));
+        seen.assert_last_resort_of_an_insert(2);
+        assert_eq!(t.stashed(), 1);
     });
 }
 
@@ -255,25 +247,23 @@ fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
 /// for a second copy, and it must not be stored.
 fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            let stored = Arc::new(AtomicBool::new(false));
-            let script = Arc::clone(&stored);
-            let seen = overtake_inserts(t, high, 5, move |others| {
-                assert!(others.insert(new));
-                assert!(others.remove(rest.swapped()));
-                script.store(true, Ordering::Relaxed);
-            });
-            // Not recorded, as the insert of the other thread is not.
-            let mut unrecorded = t.unrecorded();
-            assert!(!unrecorded.insert_unique(new), "the item is there");
-            assert!(stored.load(Ordering::Relaxed));
-            seen.assert_last_resort_of_an_insert(2);
-            probe::after_each_step(|_| {});
-            assert_eq!(unrecorded.count(new), 1);
-            assert!(unrecorded.remove(new));
-            assert!(unrecorded.insert(rest));
+    scripted(setup, move |t| {
+        let stored = Arc::new(AtomicBool::new(false));
+        let script = Arc::clone(&stored);
+        let seen = overtake_inserts(t, high, 5, move |others| {
+            assert!(others.insert(new));
+            assert!(others.remove(rest.swapped()));
+            script.store(true, Ordering::Relaxed);
         });
+        // Not recorded, as the insert of the other thread is not.
+        let mut unrecorded = t.unrecorded();
+        assert!(!unrecorded.insert_unique(new), "the item is there");
+        assert!(stored.load(Ordering::Relaxed));
+        seen.assert_last_resort_of_an_insert(2);
+        probe::after_each_step(|_| {});
+        assert_eq!(unrecorded.count(new), 1);
+        assert!(unrecorded.remove(new));
+        assert!(unrecorded.insert(rest));
     });
 }
 
@@ -286,22 +276,20 @@ fn removal_beside_a_split<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let [back, high] = setup.items([(2, 3); 2]);
     setup.store(0, &[moved]).fill(0, low).fill(1, low);
     setup.fill(2, high).fill_but_one(3, high);
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            let mut there_and_back = ThereAndBack::new(t, new, back);
-            // The version, the extent and both words.
-            let seen = overtake_removals(4, move |is_seen, attempts| {
-                let is_last = !is_seen && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS;
-                if is_seen {
-                    there_and_back.go();
-                } else if is_last {
-                    assert_eq!(there_and_back.others.split(1), 1);
-                }
-                is_last
-            });
-            assert!(t.remove(order(moved)));
-            seen.assert_last_resort_of_a_removal(4);
+    scripted(setup, move |t| {
+        let mut there_and_back = ThereAndBack::new(t, new, back);
+        // The version, the extent and both words.
+        let seen = overtake_removals(4, move |is_seen, attempts| {
+            let is_last = !is_seen && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS;
+            if is_seen {
+                there_and_back.go();
+            } else if is_last {
+                assert_eq!(there_and_back.others.split(1), 1);
+            }
+            is_last
         });
+        assert!(t.remove(order(moved)));
+        seen.assert_last_resort_of_a_removal(4);
     });
 }
 
@@ -313,27 +301,25 @@ fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let long = setup.item(0, 1);
     let short = setup.variant(long, 0, 1);
     setup.store_as_of(0, 0, &[short]).store(1, &[long]);
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            let mut others = t.unrecorded();
-            let mut is_gone = false;
-            // The version, the extent and both words.
-            let seen = overtake_removals(4, move |is_seen, _| {
-                if is_seen {
-                    is_gone = others.remove(long);
-                    assert!(is_gone);
-                } else if is_gone {
-                    // Into the emptier bucket: where it was.
-                    assert!(others.insert(long));
-                    is_gone = false;
-                }
-                false
-            });
-            assert!(t.remove(order(long)));
-            seen.assert_last_resort_of_a_removal(2);
-            probe::after_each_step(|_| {});
-            assert!(t.contains(short));
+    scripted(setup, move |t| {
+        let mut others = t.unrecorded();
+        let mut is_gone = false;
+        // The version, the extent and both words.
+        let seen = overtake_removals(4, move |is_seen, _| {
+            if is_seen {
+                is_gone = others.remove(long);
+                assert!(is_gone);
+            } else if is_gone {
+                // Into the emptier bucket: where it was.
+                assert!(others.insert(long));
+                is_gone = false;
+            }
+            false
         });
+        assert!(t.remove(order(long)));
+        seen.assert_last_resort_of_a_removal(2);
+        probe::after_each_step(|_| {});
+        assert!(t.contains(short));
     });
 }
 
@@ -345,16 +331,14 @@ fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize, stashed: usize)
     let [new, rest] = setup.items([(5, 2), (rest, 2)]);
     let [moved, high] = setup.items([(2, 3), (3, 2)]);
     setup.fill(1, rest).store(2, &[moved]).fill(2, rest).fill_but_one(3, high);
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            // The extent, and the two words of the hop.
-            let seen = overtake_inserts(t, high, 3, |others| assert_eq!(others.split(1), 1));
-            assert!(t.insert(new));
-            // Both as they were, and both as they are.
-            seen.assert_last_resort_of_an_insert(4);
-            assert_eq!(t.stashed(), stashed);
-            probe::after_each_step(|_| {});
-            assert!(t.contains(new));
-        });
+    scripted(setup, move |t| {
+        // The extent, and the two words of the hop.
+        let seen = overtake_inserts(t, high, 3, |others| assert_eq!(others.split(1), 1));
+        assert!(t.insert(new));
+        // Both as they were, and both as they are.
+        seen.assert_last_resort_of_an_insert(4);
+        assert_eq!(t.stashed(), stashed);
+        probe::after_each_step(|_| {});
+        assert!(t.contains(new));
     });
 }

@@ -1,78 +1,60 @@
 //! The lock of the stripes. All other models use a mutex of loom in its place.
 
-use std::sync::Arc;
-
 use coucal::probe::Lock;
-use loom::sync::atomic::{AtomicU32, Ordering};
-use loom::thread;
-use loom_tests::model::{Execution, explore};
+use loom::sync::atomic::AtomicU32;
+use loom::sync::atomic::Ordering::Relaxed;
 
-/// Each thread increments a number `times` times, by a Relaxed load and a Relaxed store. Only the
-/// lock keeps one thread from overwriting the increment of another.
-fn additions(threads: u32, times: u32, floor: usize, preemptions: usize) {
-    let execution: Execution = Arc::new(move || {
-        let shared = Arc::new((Lock::new(), AtomicU32::new(0)));
-        let handles: Vec<_> = (0..threads)
-            .map(|_| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    let (lock, number) = &*shared;
-                    for _ in 0..times {
-                        let _guard = lock.lock().expect("nobody retires it");
-                        number.store(number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                    }
-                })
-            })
-            .collect();
-        for handle in handles {
-            handle.join().expect("no thread panics");
+use crate::together;
+
+/// By a load and a store: only a lock keeps one thread from overwriting the increment of another.
+fn increment(number: &AtomicU32) {
+    number.store(number.load(Relaxed) + 1, Relaxed);
+}
+
+/// Each thread increments the number so many times.
+fn additions<const THREADS: usize, const TIMES: usize>(floor: usize, preemptions: usize) {
+    let add = |(lock, number): &(Lock, AtomicU32)| {
+        for _ in 0..TIMES {
+            let _guard = lock.lock().expect("nobody retires it");
+            increment(number);
         }
-        assert_eq!(shared.1.load(Ordering::Relaxed), threads * times);
+    };
+    let new = || (Lock::new(), AtomicU32::new(0));
+    together(floor, preemptions, new, [add; THREADS], |(_, number)| {
+        assert_eq!(number.load(Relaxed) as usize, THREADS * TIMES);
     });
-    explore(floor, preemptions, &execution);
 }
 
 #[test]
 fn two_threads_that_come_back() {
-    additions(2, 3, 260, 3);
+    additions::<2, 3>(260, 3);
 }
 
 #[test]
 fn three_threads() {
-    additions(3, 1, 36, 1);
+    additions::<3, 1>(36, 1);
 }
 
 /// A thread retires the lock after it has put another in its place. The other thread adds under the lock that it gets.
 #[test]
 fn a_retired_lock() {
-    let execution: Execution = Arc::new(|| {
-        let shared = Arc::new(([0; 2].map(|_| Lock::new()), [0; 2].map(AtomicU32::new)));
-        let add = |number: &AtomicU32| {
-            number.store(number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        };
-        let (retiring, waiting) = (Arc::clone(&shared), Arc::clone(&shared));
-        let retires = thread::spawn(move || {
-            let ([old, _], [number, place]) = &*retiring;
-            let guard = old.lock().expect("nobody else retires it");
-            add(number);
-            place.store(1, Ordering::Relaxed);
-            guard.retire();
+    type Shared = ([Lock; 2], [AtomicU32; 2]);
+    let new = || ([(); 2].map(|()| Lock::new()), [0; 2].map(AtomicU32::new));
+    let retires = |([old, _], [number, place]): &Shared| {
+        let guard = old.lock().expect("nobody else retires it");
+        increment(number);
+        place.store(1, Relaxed);
+        guard.retire();
+    };
+    let waits = |(locks, [number, place]): &Shared| {
+        let _guard = locks[0].lock().or_else(|| {
+            assert_eq!(place.load(Relaxed), 1);
+            locks[1].lock()
         });
-        let waits = thread::spawn(move || {
-            let (locks, [number, place]) = &*waiting;
-            let guard = locks[0].lock().or_else(|| {
-                assert_eq!(place.load(Ordering::Relaxed), 1);
-                locks[1].lock()
-            });
-            add(number);
-            drop(guard);
-        });
-        for handle in [retires, waits] {
-            handle.join().expect("no thread panics");
-        }
-        let ([old, new], [number, _]) = &*shared;
-        assert_eq!(number.load(Ordering::Relaxed), 2);
+        increment(number);
+    };
+    together(1, 3, new, [retires, waits as fn(&Shared)], |([old, new], [number, _])| {
+        assert_eq!(number.load(Relaxed), 2);
         assert!(old.lock().is_none() && new.lock().is_some());
     });
-    explore(1, 3, &execution);
 }

@@ -6,10 +6,17 @@
 //! Each model is one test per layout that is modelled, for example `kicks::opposite_kicks::Fp16x4`.
 #![cfg(coucal_model)]
 
-/// Declares the models of a module: one test of each model for every layout. Usually not for every one, but for the
-/// default layout, the one with the most slots, the one with the fewest, and one with an encoding of its own.
+/// Declares the models of a module: one test of each for every layout. Usually not for every one, but for the default
+/// layout, the one with the most slots, the one with the fewest, and one with an encoding of its own.
 ///
-/// `name = function(arguments)` is the model of this name that a function makes of arguments.
+/// A model is a row: its items and its setup, what the threads do beside each other, how many executions there are at
+/// least, and the bound of preemptions. `L` is the layout. A mode of the setup may come last.
+///
+/// ```text
+/// name: [x, y] = setup::<L>() => [insert(x), remove(y)] || [contains(x)], 120, 3;
+/// ```
+///
+/// Or it is a function: `name` calls that of this name, and `name = function::<L>(arguments);` another one.
 macro_rules! models {
     ($($models:tt)*) => {
         of_layouts! {
@@ -32,30 +39,40 @@ macro_rules! models_of_three {
 
 /// Tests of the default layout, of some others, and of all others.
 macro_rules! of_layouts {
-    ($default:tt $some:tt $every:tt $($model:ident $(= $of:ident $arguments:tt)?)*) => {
+    (@tests $model:tt [$($layout:ident)*]) => {
+        $(#[test]
+        fn $layout() {
+            type L = coucal::$layout;
+            of_layouts!(@run $model);
+        })*
+    };
+    (@run [$model:ident]) => { super::$model::<L>() };
+    (@run [$model:ident = $call:expr]) => { $call };
+    (@run [$model:ident: $items:pat = $setup:expr => $($steps:tt)||+, $floor:expr,
+        $preemptions:expr $(, $mode:ident)?]) => {
+        let (setup, $items) = $setup;
+        setup$(.$mode())?$(.thread($steps))+.check($floor, $preemptions);
+    };
+    ($default:tt $some:tt $every:tt $($model:ident
+        $(= $call:expr;)?
+        $(: $items:pat = $setup:expr => $($steps:tt)||+, $floor:expr,
+            $preemptions:expr $(, $mode:ident)?;)?
+    )*) => {
         $(#[allow(non_snake_case, reason = "named after the layouts")]
         mod $model {
-            #[allow(unused_imports, reason = "arguments may need some")]
+            #[allow(unused_imports, reason = "a row may need some")]
             use super::*;
 
-            of_layouts!(@call [$model $($of $arguments)?] $default);
-            #[cfg(feature = "some-layouts")]
-            of_layouts!(@call [$model $($of $arguments)?] $some);
-            #[cfg(feature = "every-layout")]
-            of_layouts!(@call [$model $($of $arguments)?] $every);
+            of_layouts!(@each [$model $(= $call)? $(: $items = $setup => $($steps)||+,
+                $floor, $preemptions $(, $mode)?)?] $default $some $every);
         })*
     };
-    (@call [$model:ident] [$($layout:ident)*]) => {
-        $(#[test]
-        fn $layout() {
-            super::$model::<coucal::$layout>();
-        })*
-    };
-    (@call [$model:ident $of:ident $arguments:tt] [$($layout:ident)*]) => {
-        $(#[test]
-        fn $layout() {
-            $of::<coucal::$layout> $arguments;
-        })*
+    (@each $model:tt $default:tt $some:tt $every:tt) => {
+        of_layouts!(@tests $model $default);
+        #[cfg(feature = "some-layouts")]
+        of_layouts!(@tests $model $some);
+        #[cfg(feature = "every-layout")]
+        of_layouts!(@tests $model $every);
     };
 }
 
@@ -83,83 +100,123 @@ mod voids;
 mod widening;
 
 use std::env;
+use std::sync::Arc;
 
-use coucal::Layout;
-use loom_tests::model::{Item, Setup, Subject, Thread};
+use coucal::probe::Maplet;
+use coucal::{Growable, Layout};
+use loom::thread;
+use loom_tests::model::{Execution, Item, Setup, Subject, Thread, explore};
 
-/// Four buckets: 0 and 1 are full, 2 and 3 are empty. An insert of `new` (0, 1) moves `moved` from 0
-/// to 3. No other item in 0 and 1 can be moved.
-struct OneHop<M: Subject> {
-    setup: Setup<M>,
-    moved: Item,
-    new: Item,
-    /// All else in 0 and 1.
-    filler: Item,
+/// A setup and items of it.
+type With<M, const N: usize> = (Setup<M>, [Item; N]);
+type Growing<L> = Setup<Growable<L>>;
+type Maplets<L> = Setup<Maplet<L>>;
+
+/// Items with these buckets.
+fn items<M: Subject, const N: usize>(
+    mut setup: Setup<M>,
+    buckets: [(usize, usize); N],
+) -> With<M, N> {
+    let items = setup.items(buckets);
+    (setup, items)
 }
 
-impl<M: Subject> OneHop<M> {
-    fn new(first: usize, second: usize) -> Self {
-        let mut setup = Setup::new(4);
-        let [moved, new, filler] = setup.items([(first, second), (0, 1), (0, 1)]);
-        setup.store(0, &[moved]).fill(0, filler).fill(1, filler);
-        Self { setup, moved, new, filler }
-    }
+/// The same, of which `store` stores some.
+fn with<M: Subject, const N: usize>(
+    setup: Setup<M>,
+    buckets: [(usize, usize); N],
+    store: impl FnOnce(&mut Setup<M>, [Item; N]) -> &mut Setup<M>,
+) -> With<M, N> {
+    storing(items(setup, buckets), store)
+}
+
+/// The same with more of them stored.
+fn storing<M: Subject, const N: usize>(
+    (mut setup, items): With<M, N>,
+    store: impl FnOnce(&mut Setup<M>, [Item; N]) -> &mut Setup<M>,
+) -> With<M, N> {
+    store(&mut setup, items);
+    (setup, items)
+}
+
+/// The same with other items, which `add` returns.
+fn adding<M: Subject, const N: usize, const K: usize>(
+    (mut setup, items): With<M, N>,
+    add: impl FnOnce(&mut Setup<M>, [Item; N]) -> [Item; K],
+) -> With<M, K> {
+    let items = add(&mut setup, items);
+    (setup, items)
+}
+
+/// Four buckets: 0 and 1 are full, 2 and 3 are empty. An insert of `new` (0, 1) moves `moved` from 0
+/// to 3. No other item in 0 and 1 can be moved: all else there is `filler`.
+///
+/// `[moved, new, filler]`.
+fn one_hop<M: Subject>(first: usize, second: usize) -> With<M, 3> {
+    with(Setup::new(4), [(first, second), (0, 1), (0, 1)], |s, [moved, _, filler]| {
+        s.store(0, &[moved]).fill(0, filler).fill(1, filler)
+    })
 }
 
 /// Four buckets: 0, 1 and 3 are full, 2 is empty. An insert of `new` (0, 1) moves `far` from 3 to 2,
 /// then `near` from 0 to 3. No other path exists, whatever the order in which a layout stores the
-/// items of a bucket.
-struct TwoHops<L: Layout> {
-    setup: Setup<L>,
-    near: Item,
-    far: Item,
-    new: Item,
-    /// All else in 0 and 1.
-    low: Item,
-    /// All else in 3.
-    high: Item,
-}
-
-impl<L: Layout> TwoHops<L> {
-    fn new(near: (usize, usize), far: (usize, usize)) -> Self {
-        let mut setup = Setup::new(4);
-        let [near, far, new, low, high] = setup.items([near, far, (0, 1), (0, 1), (3, 0)]);
-        setup.store(0, &[near]).fill(0, low).fill(1, low);
-        setup.store(3, &[far]).fill(3, high);
-        Self { setup, near, far, new, low, high }
-    }
+/// items of a bucket. All else in 0 and 1 is `low`, and all else in 3 `high`.
+///
+/// `[near, far, new, low, high]`.
+fn two_hops<M: Subject>(near: (usize, usize), far: (usize, usize)) -> With<M, 5> {
+    with(Setup::new(4), [near, far, (0, 1), (0, 1), (3, 0)], |s, [near, far, _, low, high]| {
+        s.store(0, &[near]).fill(0, low).fill(1, low).store(3, &[far]).fill(3, high)
+    })
 }
 
 /// Four buckets with one free slot, in 3. An insert of `new` (0, 1) moves `moved` from 0 to 3. When 3
-/// is full and 0 has a free slot, an insert of `back` (2, 3) moves it from 3 to 0.
-struct LastSlot<M: Subject> {
-    setup: Setup<M>,
-    moved: Item,
-    new: Item,
-    back: Item,
-    /// All items in 2 and 3 at the start.
-    high: Item,
-}
-
-impl<M: Subject> LastSlot<M> {
-    fn new(first: usize, second: usize) -> Self {
-        let mut setup = Setup::new(4);
-        let [moved, new, back, low, high] =
-            setup.items([(first, second), (0, 1), (2, 3), (0, 1), (2, 3)]);
-        setup.store(0, &[moved]).fill(0, low).fill(1, low);
-        setup.fill(2, high).fill_but_one(3, high);
-        Self { setup, moved, new, back, high }
-    }
+/// is full and 0 has a free slot, an insert of `back` (2, 3) moves it from 3 to 0. All items in 2 and 3 at the start are
+/// `high`.
+///
+/// `[moved, new, back, low, high]`.
+fn last_slot<M: Subject>(first: usize, second: usize) -> With<M, 5> {
+    let buckets = [(first, second), (0, 1), (2, 3), (0, 1), (2, 3)];
+    with(Setup::new(4), buckets, |s, [moved, _, _, low, high]| {
+        s.store(0, &[moved]).fill(0, low).fill(1, low);
+        s.fill(2, high).fill_but_one(3, high)
+    })
 }
 
 /// Two buckets, and an item (0, 1) with a copy in each of these.
-fn one_item<M: Subject>(stored: &[usize]) -> (Setup<M>, Item) {
-    let mut setup = Setup::new(2);
-    let x = setup.item(0, 1);
-    for &bucket in stored {
-        setup.store(bucket, &[x]);
-    }
-    (setup, x)
+fn one_item<M: Subject, const N: usize>(stored: [usize; N]) -> With<M, 1> {
+    with(Setup::new(2), [(0, 1)], |s, [x]| {
+        stored.into_iter().fold(s, |s, bucket| s.store(bucket, &[x]))
+    })
+}
+
+/// A model of one thread, whose script runs all other operations between two of its steps: one execution.
+fn scripted<M: Subject>(
+    setup: Setup<M>,
+    script: impl Fn(&mut Thread<M>) + Clone + Send + Sync + 'static,
+) {
+    setup.check_with(1, 2, move |model| model.thread(script.clone()));
+}
+
+/// A model without a filter: these threads share what is new in each execution. The last function runs at the end.
+fn together<S: Send + Sync + 'static, const N: usize>(
+    floor: usize,
+    preemptions: usize,
+    new: fn() -> S,
+    threads: [fn(&S); N],
+    at_the_end: fn(&S),
+) {
+    let execution: Execution = Arc::new(move || {
+        let shared = Arc::new(new());
+        let handles = threads.map(|body| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || body(&shared))
+        });
+        for handle in handles {
+            handle.join().expect("no thread panics");
+        }
+        at_the_end(&shared);
+    });
+    explore(floor, preemptions, &execution);
 }
 
 /// Moves an item there and back again, while a script runs: an insert of `new` moves it there, one of `back` moves it

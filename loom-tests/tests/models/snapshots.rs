@@ -11,215 +11,122 @@ use coucal::probe::{self, Subject};
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
-use crate::{OneHop, TwoHops};
+use crate::growth::{both_go, one_split};
+use crate::{Growing, With, items, one_hop, two_hops, with};
 
 models! {
-    kick_across_the_frontier
-    kick_across_the_frontier_the_other_way
-    two_hops_across_the_frontier
-    two_hops_across_the_frontier_the_other_way
-    insert_beside_a_snapshot
-    removal_beside_a_snapshot
-    insert_and_removal_beside_a_snapshot = token(0)
-    insert_and_removal_beside_a_snapshot_the_other_way = token(3)
-    insert_unique_beside_a_snapshot
-    unique_kick_across_the_frontier
-    clear_beside_a_snapshot
-    two_writers_beside_a_snapshot
-    kick_and_removal_beside_a_snapshot
-    two_snapshots_beside_a_kick
-    snapshots_one_after_the_other
+    // An insert that moves an item from 0, which is copied first, to 3, which is copied last. It is in
+    // the snapshot once.
+    kick_across_the_frontier: [moved, new, _] = one_hop::<L>(0, 3)
+        => [insert(new)] || [snapshot([moved])], 1300, 3;
+    // From 3 to 0.
+    kick_across_the_frontier_the_other_way: [moved, new, _] = with(
+        Setup::<L>::new(4), [(3, 0), (2, 3), (2, 3)],
+        |s, [moved, _, high]| s.store(3, &[moved]).fill(3, high).fill(2, high),
+    ) => [insert(new)] || [snapshot([moved])], 1800, 3;
+    // From 3 to 2, then from 0 to 3.
+    two_hops_across_the_frontier: [near, far, new, ..] = two_hops::<L>((0, 3), (3, 2))
+        => [insert(new)] || [snapshot([near, far])], 12_000, 3;
+    // From 0 to 1, then from 3 to 0.
+    two_hops_across_the_frontier_the_other_way: [near, far, new, ..] = with(
+        Setup::<L>::new(4), [(3, 0), (0, 1), (2, 3), (2, 3), (3, 0)],
+        |s, [near, far, _, high, low]| {
+            s.store(3, &[near]).fill(3, high).fill(2, high).store(0, &[far]).fill(0, low)
+        },
+    ) => [insert(new)] || [snapshot([near, far])], 26_000, 3;
+    insert_beside_a_snapshot: [new, low] = with(
+        Setup::<L>::new(4), [(0, 3); 2], |s, [_, low]| s.store(0, &[low]),
+    ) => [insert(new)] || [snapshot([low])], 400, 3, by_every_schedule;
+    removal_beside_a_snapshot: [old, low] = with(
+        Setup::<L>::new(4), [(3, 0); 2], |s, items| s.store(3, &items),
+    ) => [remove(old)] || [snapshot([low])], 400, 3, by_every_schedule;
+    insert_and_removal_beside_a_snapshot: [from, to, _] = token::<L>(0)
+        => [insert(to), remove(from)] || [is_in_snapshot(from, to)], 2000, 3;
+    insert_and_removal_beside_a_snapshot_the_other_way: [from, to, _] = token::<L>(3)
+        => [insert(to), remove(from)] || [is_in_snapshot(from, to)], 2000, 3;
+    insert_unique_beside_a_snapshot: [new] = items(Setup::<L>::new(4), [(3, 0)])
+        => [insert_unique(new)] || [snapshot([])], 590, 3;
+    unique_kick_across_the_frontier: [moved, new, _] = one_hop::<L>(0, 3)
+        => [insert_unique(new)] || [snapshot([moved])], 1700, 3;
+    // All of it, or nothing.
+    clear_beside_a_snapshot: [x, y] = with(
+        Setup::<L>::new(4), [(0, 3); 2], |s, [x, y]| s.store(0, &[x]).store(3, &[y]),
+    ) => [clear()] || [snapshot_that(move |counts| counts.of(x) == counts.of(y))], 35_000, 3;
+    // Two threads write to a bucket each.
+    two_writers_beside_a_snapshot: [new, old, low] = with(
+        Setup::<L>::new(4), [(3, 0), (0, 3), (0, 3)], |s, [_, old, low]| s.store(0, &[old, low]),
+    ) => [insert(new)] || [remove(old)] || [snapshot([low])], 10_000, 2;
+    // The removal takes out what the kick moves.
+    kick_and_removal_beside_a_snapshot: [moved, new, _] = one_hop::<L>(3, 0)
+        => [insert(new)] || [remove(moved)] || [snapshot([])], 21_000, 2;
+    two_snapshots_beside_a_kick: [moved, new, _] = one_hop::<L>(0, 3)
+        => [insert(new)] || [snapshot([moved])] || [snapshot([moved])], 4800, 2;
+    // One thread takes a snapshot, inserts, and takes another; a third is taken in the end.
+    snapshots_one_after_the_other: [x, y] = items(Setup::<L>::new(4), [(0, 3); 2])
+        => [snapshot_that(move |counts| counts.of(x) == 0), insert(x), snapshot([x])]
+        || [insert(y)], 4600, 3;
     what_is_known_is_in_the_snapshot
-    abandoned_snapshot_beside_a_kick
+    // A snapshot that ends early leaves no mirror behind, for which a writer would look in vain.
+    abandoned_snapshot_beside_a_kick: [moved, new, _] = one_hop::<L>(0, 3)
+        => [insert(new), remove(new)] || [does(abandon_snapshot), snapshot([moved])], 5100, 3;
     merge_beside_a_lookup_and_an_insert
     merge_beside_a_removal
     merge_that_fails_against_lookups
 }
 
 growing_models! {
-    split_beside_a_snapshot = split_of(0)
-    end_of_level_beside_a_snapshot = split_of(1)
-    run_of_two_beside_a_snapshot
-    two_splits_beside_a_snapshot
-    split_and_insert_beside_a_snapshot
-    split_and_removal_beside_a_snapshot
-    two_snapshots_beside_a_split
-    two_snapshots_beside_two_splits
-    snapshot_beside_splits_of_a_longer_table
+    // What goes and what stays is in the snapshot once, in its bucket by the extent of the snapshot. What is split is
+    // copied already or not.
+    split_beside_a_snapshot: [goes, stays] = one_split::<L>(0)
+        => [split(1)] || [snapshot([goes, stays])], 5800, 3;
+    end_of_level_beside_a_snapshot: [goes, stays] = one_split::<L>(1)
+        => [split(1)] || [snapshot([goes, stays])], 5800, 3;
+    run_of_two_beside_a_snapshot: [x, y] = both_go::<L>()
+        => [split(2)] || [snapshot([x, y])], 60_000, 3;
+    two_splits_beside_a_snapshot: [x, y] = both_go::<L>()
+        => [split(1), split(1)] || [snapshot([x, y])], 93_000, 3;
+    // The new item goes into the new bucket: its other one is full.
+    split_and_insert_beside_a_snapshot: [goes, new, _] = with(
+        Growing::<L>::growable(2, 4), [(2, 1), (2, 1), (0, 1)],
+        |s, [goes, _, low]| s.store(0, &[goes]).fill(1, low),
+    ) => [split(1)] || [insert(new)] || [snapshot([goes])], 150_000, 2;
+    split_and_removal_beside_a_snapshot: [goes, stays] = one_split::<L>(0)
+        => [split(1), remove(goes)] || [snapshot([stays])], 21_000, 3;
+    two_snapshots_beside_a_split: [x, y] = both_go::<L>()
+        => [split(1)] || [snapshot([x, y])] || [snapshot([x, y])], 49_000, 2;
+    // One thread splits twice, and another takes two snapshots. Each chunk is one bucket: where a snapshot
+    // begins, it adds the chunks that the table has to its mirror, while the splitter adds the next.
+    two_snapshots_beside_two_splits: [x, y] = both_go::<L>()
+        => [split(1), split(1)] || [snapshot([x, y]), snapshot([x, y])], 10_000, 2;
+    // The mirror gets six chunks and three more, its directory is replaced several times, by either thread.
+    snapshot_beside_splits_of_a_longer_table: [goes, stays] = with(
+        Growing::<L>::growable(4, 16).split(2), [(6, 3), (2, 1)], |s, items| s.store(2, &items),
+    ) => [split(2), split(1)] || [snapshot([goes, stays])], 8500, 2;
     merge_into_a_filter_that_grows
-}
-
-/// An insert that moves an item from 0, which is copied first, to 3, which is copied last. It is in
-/// the snapshot once.
-fn kick_across_the_frontier<L: Layout>() {
-    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.thread([insert(new)]).thread([snapshot([moved])]).check(1300, 3);
-}
-
-/// From 3 to 0.
-fn kick_across_the_frontier_the_other_way<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let [moved, new, high] = setup.items([(3, 0), (2, 3), (2, 3)]);
-    setup.store(3, &[moved]).fill(3, high).fill(2, high);
-    setup.thread([insert(new)]).thread([snapshot([moved])]).check(1800, 3);
-}
-
-/// From 3 to 2, then from 0 to 3.
-fn two_hops_across_the_frontier<L: Layout>() {
-    let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((0, 3), (3, 2));
-    setup.thread([insert(new)]).thread([snapshot([near, far])]).check(12_000, 3);
-}
-
-/// From 0 to 1, then from 3 to 0.
-fn two_hops_across_the_frontier_the_other_way<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let [near, far, new] = setup.items([(3, 0), (0, 1), (2, 3)]);
-    let [high, low] = setup.items([(2, 3), (3, 0)]);
-    setup.store(3, &[near]).fill(3, high).fill(2, high).store(0, &[far]).fill(0, low);
-    setup.thread([insert(new)]).thread([snapshot([near, far])]).check(26_000, 3);
-}
-
-fn insert_beside_a_snapshot<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let [new, low] = setup.items([(0, 3); 2]);
-    setup.store(0, &[low]);
-    setup.by_every_schedule().thread([insert(new)]).thread([snapshot([low])]).check(400, 3);
-}
-
-fn removal_beside_a_snapshot<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let [old, low] = setup.items([(3, 0); 2]);
-    setup.store(3, &[old, low]);
-    setup.by_every_schedule().thread([remove(old)]).thread([snapshot([low])]).check(400, 3);
 }
 
 /// A token goes from one item to another, and is there at any time: from bucket 0 to 3, which is copied
 /// last, or the other way round.
-fn token<L: Layout>(first: usize) {
-    let mut setup = Setup::<L>::new(4);
+///
+/// `[from, to, filler]`.
+fn token<L: Layout>(first: usize) -> With<L, 3> {
     let other = 3 - first;
-    let [from, to, filler] = setup.items([(first, other), (other, first), (0, 3)]);
+    let buckets = [(first, other), (other, first), (0, 3)];
     // Inserts go into the emptier bucket.
-    setup.store(first, &[from, filler]);
-    let snapshot = does(move |t| {
-        let snapshot = t.snapshot();
-        snapshot.of(from) + snapshot.of(to) > 0
-    });
-    setup.thread([insert(to), remove(from)]).thread([snapshot]).check(2000, 3);
+    with(Setup::new(4), buckets, |s, [from, _, filler]| s.store(first, &[from, filler]))
 }
 
-fn insert_unique_beside_a_snapshot<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let new = setup.item(3, 0);
-    setup.thread([insert_unique(new)]).thread([snapshot([])]).check(590, 3);
+fn is_in_snapshot<L: Layout>(from: Item, to: Item) -> Step<L> {
+    snapshot_that(move |counts| counts.of(from) + counts.of(to) > 0)
 }
 
-fn unique_kick_across_the_frontier<L: Layout>() {
-    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.thread([insert_unique(new)]).thread([snapshot([moved])]).check(1700, 3);
+fn snapshot_that<L: Layout>(is_right: impl Fn(Counts) -> bool + Send + Sync + 'static) -> Step<L> {
+    does(move |t| is_right(t.snapshot()))
 }
 
-/// All of it, or nothing.
-fn clear_beside_a_snapshot<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let [x, y] = setup.items([(0, 3); 2]);
-    setup.store(0, &[x]).store(3, &[y]);
-    let snapshot = does(move |t| {
-        let snapshot = t.snapshot();
-        snapshot.of(x) == snapshot.of(y)
-    });
-    setup.thread([clear()]).thread([snapshot]).check(35_000, 3);
-}
-
-/// Two buckets at first. This one is split, which is copied already or not; what goes and what stays
-/// is in the snapshot once, in its bucket by the extent of the snapshot.
-fn split_of<L: GrowingLayout + Layout>(bucket: usize) {
-    let mut setup = Setup::<Growable<L>>::growable(2, 4).split(bucket);
-    let [goes, stays] = setup.items([(bucket + 2, 1 - bucket), (bucket, 1 - bucket)]);
-    setup.store(bucket, &[goes, stays]);
-    setup.thread([split(1)]).thread([snapshot([goes, stays])]).check(5800, 3);
-}
-
-/// Two buckets at first, with one item in each that goes.
-fn both_go<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
-    let mut setup = Setup::growable(2, 4);
-    let [even, odd] = setup.items([(2, 1), (3, 0)]);
-    setup.store(0, &[even]).store(1, &[odd]);
-    (setup, [even, odd])
-}
-
-fn run_of_two_beside_a_snapshot<L: GrowingLayout + Layout>() {
-    let (setup, items) = both_go::<L>();
-    setup.thread([split(2)]).thread([snapshot(items)]).check(60_000, 3);
-}
-
-fn two_splits_beside_a_snapshot<L: GrowingLayout + Layout>() {
-    let (setup, items) = both_go::<L>();
-    setup.thread([split(1), split(1)]).thread([snapshot(items)]).check(93_000, 3);
-}
-
-/// The new item goes into the new bucket: its other one is full.
-fn split_and_insert_beside_a_snapshot<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Growable<L>>::growable(2, 4);
-    let [goes, new, low] = setup.items([(2, 1), (2, 1), (0, 1)]);
-    setup.store(0, &[goes]).fill(1, low);
-    setup.thread([split(1)]).thread([insert(new)]).thread([snapshot([goes])]).check(150_000, 2);
-}
-
-fn split_and_removal_beside_a_snapshot<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Growable<L>>::growable(2, 4);
-    let [goes, stays] = setup.items([(2, 1), (0, 1)]);
-    setup.store(0, &[goes, stays]);
-    setup.thread([split(1), remove(goes)]).thread([snapshot([stays])]).check(21_000, 3);
-}
-
-/// Two threads write to a bucket each.
-fn two_writers_beside_a_snapshot<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let [new, old, low] = setup.items([(3, 0), (0, 3), (0, 3)]);
-    setup.store(0, &[old, low]);
-    setup.thread([insert(new)]).thread([remove(old)]).thread([snapshot([low])]).check(10_000, 2);
-}
-
-/// The removal takes out what the kick moves.
-fn kick_and_removal_beside_a_snapshot<L: Layout>() {
-    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
-    setup.thread([insert(new)]).thread([remove(moved)]).thread([snapshot([])]).check(21_000, 2);
-}
-
-fn two_snapshots_beside_a_kick<L: Layout>() {
-    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    let [one, other] = [[moved]; 2].map(snapshot);
-    setup.thread([insert(new)]).thread([one]).thread([other]).check(4800, 2);
-}
-
-fn two_snapshots_beside_a_split<L: GrowingLayout + Layout>() {
-    let (setup, items) = both_go::<L>();
-    let [one, other] = [items; 2].map(snapshot);
-    setup.thread([split(1)]).thread([one]).thread([other]).check(49_000, 2);
-}
-
-/// One thread splits twice, and another takes two snapshots. Each chunk is one bucket: where a snapshot
-/// begins, it adds the chunks that the table has to its mirror, while the splitter adds the next.
-fn two_snapshots_beside_two_splits<L: GrowingLayout + Layout>() {
-    let (setup, items) = both_go::<L>();
-    setup.thread([split(1), split(1)]).thread([items; 2].map(snapshot)).check(10_000, 2);
-}
-
-/// The mirror gets six chunks and three more, its directory is replaced several times, by either thread.
-fn snapshot_beside_splits_of_a_longer_table<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Growable<L>>::growable(4, 16).split(2);
-    let [goes, stays] = setup.items([(6, 3), (2, 1)]);
-    setup.store(2, &[goes, stays]);
-    setup.thread([split(2), split(1)]).thread([snapshot([goes, stays])]).check(8500, 2);
-}
-
-/// One thread takes a snapshot, inserts, and takes another; a third is taken in the end.
-fn snapshots_one_after_the_other<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let [x, y] = setup.items([(0, 3); 2]);
-    let before = does(move |t| t.snapshot().of(x) == 0);
-    setup.thread([before, insert(x), snapshot([x])]).thread([insert(y)]).check(4600, 3);
+fn abandon_snapshot<L: Layout>(thread: &mut Thread<L>) -> bool {
+    probe::abandon_image::<L>(thread.filter());
+    !probe::has_mirror::<L>(thread.filter())
 }
 
 /// What happens before the call is in the snapshot, and what happens after its return is not.
@@ -244,17 +151,6 @@ fn what_is_known_is_in_the_snapshot<L: Layout>() {
             assert_eq!(snapshot.of(y), 0);
         });
     });
-}
-
-/// A snapshot that ends early leaves no mirror behind, for which a writer would look in vain.
-fn abandoned_snapshot_beside_a_kick<L: Layout>() {
-    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    let abandon = does(|t| {
-        probe::abandon_image::<L>(t.filter());
-        !probe::has_mirror::<L>(t.filter())
-    });
-    let snapshots = [abandon, snapshot([moved])];
-    setup.thread([insert(new), remove(new)]).thread(snapshots).check(5100, 3);
 }
 
 fn merge_beside_a_lookup_and_an_insert<L: Layout>() {

@@ -8,22 +8,49 @@ use coucal::{Growable, GrowingLayout, Layout, Storage};
 use loom::sync::{Condvar, Mutex};
 use loom_tests::model::*;
 
-use crate::TwoHops;
+use crate::{Growing, With, adding, scripted, storing, two_hops, with};
 
 models! {
-    writer_stopped_at_each_step_of_a_kick
+    // Two hops, each with two locks, two words stored and a version bumped.
+    writer_stopped_at_each_step_of_a_kick = stopped_at_each_step(10, STEPS, || {
+        let hops = two_hops::<L>((3, 0), (2, 3));
+        adding(hops, |_, [near, far, new, low, high]| [near, far, low, high, new])
+    }, |t, new| assert!(t.insert(new)));
     // Two locks, the lengths and the copies, two words of a cell, the tags and the version.
-    writer_stopped_at_each_step_of_an_insert_into_the_stash = writer_stopped_with_the_stash(Thread::insert, 8)
+    writer_stopped_at_each_step_of_an_insert_into_the_stash = stopped_at_each_step(
+        8, STEPS_WITH_STASH, beside_what_is_stashed::<L>, |t, x| assert!(t.insert(x)),
+    );
     // Two locks, the version, the cell and the copies.
-    writer_stopped_at_each_step_of_a_removal_from_the_stash = writer_stopped_with_the_stash(Thread::remove, 5)
-    snapshot_stopped_at_each_step = snapshot_stopped(STEPS, 2, || Setup::new(2))
+    writer_stopped_at_each_step_of_a_removal_from_the_stash = stopped_at_each_step(
+        5, STEPS_WITH_STASH, || storing(beside_what_is_stashed::<L>(), |s, [.., x]| s.stash(&[x])),
+        |t, x| assert!(t.remove(x)),
+    );
+    // The words of the mirror, two stripes for their flags, two words, and two stripes again.
+    snapshot_stopped_at_each_step = stopped_at_each_step(
+        7, STEPS, || two_items(Setup::<L>::new(2)), |t, _| _ = t.snapshot(),
+    );
     lookup_overtaken_in_every_round
 }
 
 growing_models! {
-    splitter_stopped_at_each_step
-    widening_stopped_at_each_step
-    snapshot_of_a_growing_filter_stopped_at_each_step
+    // It moves two of three items: a chunk allocated, two locks of stripes, two words and the extent stored, two
+    // versions bumped.
+    splitter_stopped_at_each_step = stopped_at_each_step(8, STEPS_IF_GROWING, || {
+        let buckets = [(2, 1), (2, 1), (1, 0), (0, 1)];
+        let prepared = with(Growing::<L>::growable(2, 4), buckets, |s, [goes, goes_too, stays, _]| {
+            s.store(0, &[goes, goes_too]).store(1, &[stays])
+        });
+        adding(prepared, |_, [x, y, z, absent]| [x, y.swapped(), z, absent])
+    }, |t, _| assert_eq!(t.split(1), 1));
+    // Versions and words allocated, two locks of stripes, four versions and two words stored, two versions retired.
+    // Lookups need no more than one round for that.
+    widening_stopped_at_each_step = stopped_at_each_step(
+        12, STEPS_IF_GROWING, || two_items(Growing::<L>::growable(2, 4).narrow()), |t, _| t.widen(),
+    );
+    // As above, with four stripes.
+    snapshot_of_a_growing_filter_stopped_at_each_step = stopped_at_each_step(
+        11, STEPS_IF_GROWING, || two_items(Growing::<L>::growable(2, 4)), |t, _| _ = t.snapshot(),
+    );
     lookup_of_what_goes_overtaken_in_two_rounds
     insert_beside_a_snapshot_and_an_allocation
 }
@@ -58,106 +85,48 @@ impl Gate {
     }
 }
 
-/// An insert that moves two items stops for good at one of its steps (a lock taken, a word stored, a
-/// version bumped, words allocated), with the locks that it holds there. All lookups still end within a bounded
-/// number of steps and find every stored item. After them the writer goes on, but only since loom
-/// wants every thread to end.
-fn writer_stopped_at_each_step_of_a_kick<L: Layout>() {
-    let stopped_at = |stop| {
-        let TwoHops { setup, near, far, new, low, high } = TwoHops::<L>::new((3, 0), (2, 3));
-        let write = move |t: &mut Thread<L>| assert!(t.insert(new));
-        looked_up_around(stop, STEPS, setup, write, vec![near, far, low, high], new)
-    };
-    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
-    // Two hops, each with two locks, two words stored and a version bumped.
-    assert_eq!(stops, 10, "the writer was stopped at each of its steps");
-}
-
 /// Steps of a round that reads the stash: the number of lines twice, which pieces there are twice, and no more than two
 /// words of tags and six of cells.
 const STEPS_WITH_STASH: usize = STEPS + 4 + 8;
 
-/// The same for writes to the stash, where the writer also holds the mutex of the shard.
-fn writer_stopped_with_the_stash<L: Layout>(write: fn(&mut Thread<L>, Item) -> bool, least: usize) {
-    let stopped_at = |stop| {
-        let mut setup = Setup::<L>::new(4);
-        let [x, y, low] = setup.items([(0, 1); 3]);
-        setup.fill(0, low).fill(1, low).stash(&[y]);
-        if least == 5 {
-            setup.stash(&[x]);
-        }
-        let write = move |t: &mut Thread<L>| assert!(write(t, x));
-        looked_up_around(stop, STEPS_WITH_STASH, setup, write, vec![y, low], x)
-    };
-    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
-    assert_eq!(stops, least, "the writer was stopped at each of its steps");
+/// Two full buckets. `x` has no room, beside what is stashed.
+///
+/// `[stashed, low, x]`.
+fn beside_what_is_stashed<L: Layout>() -> With<L, 3> {
+    let prepared = with(Setup::new(4), [(0, 1); 3], |s, [_, stashed, low]| {
+        s.fill(0, low).fill(1, low).stash(&[stashed])
+    });
+    adding(prepared, |_, [x, stashed, low]| [stashed, low, x])
 }
 
-/// The same for a split that moves two of three items.
-fn splitter_stopped_at_each_step<L: GrowingLayout + Layout>() {
-    let stopped_at = |stop| {
-        let mut setup = Setup::<Growable<L>>::growable(2, 4);
-        let [goes, goes_too, stays] = setup.items([(2, 1), (2, 1), (1, 0)]);
-        let absent = setup.item(0, 1);
-        setup.store(0, &[goes, goes_too]).store(1, &[stays]);
-        let write = |t: &mut Thread<Growable<L>>| assert_eq!(t.split(1), 1);
-        let items = vec![goes, goes_too.swapped(), stays];
-        looked_up_around(stop, STEPS_IF_GROWING, setup, write, items, absent)
-    };
-    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
-    // A chunk allocated, two locks of stripes, two words and the extent stored, two versions bumped.
-    assert_eq!(stops, 8, "the splitter was stopped at each of its steps");
+/// Two buckets with an item each, and an item that is absent.
+fn two_items<M: Subject>(setup: Setup<M>) -> With<M, 3> {
+    let prepared =
+        with(setup, [(0, 1), (1, 0), (0, 1)], |s, [x, y, _]| s.store(0, &[x]).store(1, &[y]));
+    adding(prepared, |_, [x, y, absent]| [x, y.swapped(), absent])
 }
 
-/// The same where stripes, versions and words are replaced. Lookups need no more than one round for that.
-fn widening_stopped_at_each_step<L: GrowingLayout + Layout>() {
-    let stopped_at = |stop| {
-        let mut setup = Setup::<Growable<L>>::growable(2, 4).narrow();
-        let [x, y] = [(0, 1), (1, 0)].map(|(a, b)| setup.item(a, b));
-        let absent = setup.item(0, 1);
-        setup.store(0, &[x]).store(1, &[y]);
-        let write = |t: &mut Thread<Growable<L>>| t.widen();
-        looked_up_around(stop, STEPS_IF_GROWING, setup, write, vec![x, y.swapped()], absent)
-    };
-    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
-    // Versions and words allocated, two locks of stripes, four versions and two words stored, two versions retired.
-    assert_eq!(stops, 12, "the thread was stopped at each of its steps");
-}
-
-/// The same for a snapshot of two buckets, in a table with this number of stripes.
-fn snapshot_stopped<M: Storage + 'static>(
+/// A writer stops for good at one of its steps (a lock taken, a word stored, a version bumped, words allocated), with
+/// the locks that it holds there: once at each of them, and there are so many. All lookups still end within a bounded
+/// number of steps and find every stored item: all but the last one, to which the writer may do something. After them
+/// the writer goes on, but only since loom wants every thread to end.
+fn stopped_at_each_step<M: Storage + 'static, const N: usize>(
+    steps: usize,
     steps_of_a_round: usize,
-    stripes: usize,
-    new: fn() -> Setup<M>,
+    prepare: impl Fn() -> With<M, N>,
+    write: fn(&mut Thread<M>, Item),
 ) {
-    let stopped_at = |stop| {
-        let mut setup = new();
-        let [x, y, absent] = setup.items([(0, 1), (1, 0), (0, 1)]);
-        setup.store(0, &[x]).store(1, &[y]);
-        let take = |t: &mut Thread<M>| {
-            t.snapshot();
-        };
-        looked_up_around(stop, steps_of_a_round, setup, take, vec![x, y.swapped()], absent)
-    };
-    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
-    // The words of the mirror, all stripes for their flags, two words, and all stripes again.
-    let steps = 1 + stripes + 2 + stripes;
-    assert_eq!(stops, steps, "the snapshot was stopped at each of its steps");
+    let stopped_at = |&stop: &usize| looked_up_around(stop, steps_of_a_round, prepare(), write);
+    let stops = (1..100).take_while(stopped_at).count();
+    assert_eq!(stops, steps, "the writer was stopped at each of its steps");
 }
 
-fn snapshot_of_a_growing_filter_stopped_at_each_step<L: GrowingLayout + Layout>() {
-    snapshot_stopped::<Growable<L>>(STEPS_IF_GROWING, 4, || Setup::growable(2, 4));
-}
-
-/// Runs the model in which the writer stops at step `stop`: then `items` are there, and `other` may
-/// be. Whether the writer has such a step.
-fn looked_up_around<M: Storage + 'static>(
+/// Runs the model in which the writer stops at step `stop`. Whether the writer has such a step.
+fn looked_up_around<M: Storage + 'static, const N: usize>(
     stop: usize,
     steps_of_a_round: usize,
-    setup: Setup<M>,
-    write: impl Fn(&mut Thread<M>) + Clone + Send + Sync + 'static,
-    items: Vec<Item>,
-    other: Item,
+    (setup, items): With<M, N>,
+    write: fn(&mut Thread<M>, Item),
 ) -> bool {
     let stood_still = Arc::new(AtomicUsize::new(0));
     let reached = Arc::new(AtomicBool::new(false));
@@ -167,7 +136,6 @@ fn looked_up_around<M: Storage + 'static>(
         let stopped = Arc::new(AtomicBool::new(false));
         let (writer_gate, seen) = (Arc::clone(&gate), Arc::clone(&stopped));
         let stop_reached = Arc::clone(&stop_reached);
-        let (write, items) = (write.clone(), items.clone());
         model.thread(move |t| {
             let mut steps = 0;
             probe::after_each_step(move |step| {
@@ -178,15 +146,15 @@ fn looked_up_around<M: Storage + 'static>(
                     writer_gate.wait();
                 }
             });
-            write(t);
+            write(t, items[N - 1]);
         });
         let counter = Arc::clone(&counter);
         model.thread(move |t| {
             let stands_still = seen.load(Ordering::Relaxed);
-            for item in items {
-                assert!(bounded_lookup(t, item, steps_of_a_round));
+            for (at, item) in items.into_iter().enumerate() {
+                let found = bounded_lookup(t, item, steps_of_a_round);
+                assert!(found || at == N - 1);
             }
-            bounded_lookup(t, other, steps_of_a_round);
             assert_eq!(t.filter().stats().inconclusive_lookups, 0);
             counter.fetch_add(usize::from(stands_still), Ordering::Relaxed);
             gate.open();
@@ -228,30 +196,28 @@ fn lookup_overtaken_in_every_round<L: Layout>() {
     let [back, high] = setup.items([(2, 3); 2]);
     setup.fill_but_one(0, low).fill(1, low);
     setup.fill(2, high).store(3, &[moved]).fill(3, high);
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            let mut others = t.unrecorded();
-            let steps = Arc::new(AtomicUsize::new(0));
-            let counter = Arc::clone(&steps);
-            probe::after_each_step(move |_| {
-                let step = counter.fetch_add(1, Ordering::Relaxed);
-                match step % STEPS {
-                    _ if step >= ROUNDS * STEPS => {}
-                    // The first bucket is read: now the item is moved there.
-                    1 => assert!(others.insert(back)),
-                    // The second is read: now it is moved back.
-                    2 => {
-                        assert!(others.remove(back));
-                        assert!(others.insert(new));
-                        assert!(others.remove(new));
-                    }
-                    _ => {}
+    scripted(setup, move |t| {
+        let mut others = t.unrecorded();
+        let steps = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&steps);
+        probe::after_each_step(move |_| {
+            let step = counter.fetch_add(1, Ordering::Relaxed);
+            match step % STEPS {
+                _ if step >= ROUNDS * STEPS => {}
+                // The first bucket is read: now the item is moved there.
+                1 => assert!(others.insert(back)),
+                // The second is read: now it is moved back.
+                2 => {
+                    assert!(others.remove(back));
+                    assert!(others.insert(new));
+                    assert!(others.remove(new));
                 }
-            });
-            assert!(t.contains(moved), "an inconclusive lookup answers true");
-            assert_eq!(steps.load(Ordering::Relaxed), ROUNDS * STEPS + 1);
-            assert_eq!(t.filter().stats().inconclusive_lookups, 1);
+                _ => {}
+            }
         });
+        assert!(t.contains(moved), "an inconclusive lookup answers true");
+        assert_eq!(steps.load(Ordering::Relaxed), ROUNDS * STEPS + 1);
+        assert_eq!(t.filter().stats().inconclusive_lookups, 1);
     });
 }
 
@@ -261,23 +227,21 @@ fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8);
     let item = setup.item(6, 1);
     setup.store(0, &[item]);
-    setup.check_with(1, 2, move |model| {
-        model.thread(move |t| {
-            let others = t.unrecorded();
-            let steps = Arc::new(AtomicUsize::new(0));
-            let counter = Arc::clone(&steps);
-            probe::after_each_step(move |_| {
-                // The extent is read.
-                match counter.fetch_add(1, Ordering::Relaxed) {
-                    1 => assert_eq!(others.split(2), 2),
-                    6 => assert_eq!(others.split(3), 3),
-                    _ => {}
-                }
-            });
-            assert!(t.contains(item));
-            assert_eq!(steps.load(Ordering::Relaxed), 3 * STEPS_IF_GROWING - 1);
-            assert_eq!(t.filter().stats().inconclusive_lookups, 0);
+    scripted(setup, move |t| {
+        let others = t.unrecorded();
+        let steps = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&steps);
+        probe::after_each_step(move |_| {
+            // The extent is read.
+            match counter.fetch_add(1, Ordering::Relaxed) {
+                1 => assert_eq!(others.split(2), 2),
+                6 => assert_eq!(others.split(3), 3),
+                _ => {}
+            }
         });
+        assert!(t.contains(item));
+        assert_eq!(steps.load(Ordering::Relaxed), 3 * STEPS_IF_GROWING - 1);
+        assert_eq!(t.filter().stats().inconclusive_lookups, 0);
     });
 }
 

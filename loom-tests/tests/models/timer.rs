@@ -11,12 +11,12 @@ use coucal::probe::{self, Expiring, PERIOD, pass_until};
 use loom_tests::model::{Item, Setup, Thread};
 
 models_of_three! {
-    insert_beside_an_advance = insert_beside_advances(2, 85_000, 3)
-    insert_beside_advances_of_three = insert_beside_advances(3, 8700, 2)
+    insert_beside_an_advance = insert_beside_advances::<L>(2, 85_000, 3);
+    insert_beside_advances_of_three = insert_beside_advances::<L>(3, 8700, 2);
     insert_beside_an_advance_as_time_passes
     insert_where_two_generations_are_due
-    two_inserts_that_find_one_due = two_inserts_that_find_due(1)
-    two_inserts_that_find_two_due = two_inserts_that_find_due(2)
+    two_inserts_that_find_one_due = two_inserts_that_find_due::<L>(1);
+    two_inserts_that_find_two_due = two_inserts_that_find_due::<L>(2);
     copy_beside_an_advance
 }
 

@@ -6,72 +6,91 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use coucal::probe::Maplet;
 use coucal::{Growable, GrowingLayout, Layout};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom_tests::model::*;
 
-use crate::OneHop;
+use crate::expiry::leaves;
+use crate::stash::going_back;
+use crate::{Growing, Maplets, With, adding, items, one_hop, with};
 
 growing_models! {
-    split_after_widening_against_lookup_in_its_direction = split_after_widening(|item| item)
-    split_after_widening_against_lookup_the_other_way = split_after_widening(Item::swapped)
-    kick_after_widening_against_lookup_in_its_direction = kick_after_widening(0, 3)
-    kick_after_widening_against_lookup_the_other_way = kick_after_widening(3, 0)
+    // A lookup that began with an old version may read what moved under a new one.
+    split_after_widening_against_lookup_in_its_direction: [goes] = one_goes::<L>()
+        => [widen(), split(1)] || [contains(goes)], 2600, 2, by_every_schedule;
+    split_after_widening_against_lookup_the_other_way: [goes] = one_goes::<L>()
+        => [widen(), split(1)] || [contains(goes.swapped())], 2600, 2, by_every_schedule;
+    // An insert of `new` moves `moved` from bucket 0 to 3.
+    kick_after_widening_against_lookup_in_its_direction:
+        [moved, new, _] = one_hop::<Growable<L>>(0, 3)
+        => [widen(), insert(new)] || [contains(moved)], 1000, 2, narrow;
+    kick_after_widening_against_lookup_the_other_way: [moved, new, _] = one_hop::<Growable<L>>(3, 0)
+        => [widen(), insert(new)] || [contains(moved)], 1000, 2, narrow;
     kick_beside_widening_against_lookup
-    split_before_widening_against_lookup
-    inserts_into_one_bucket
-    insert_then_lookup
-    unique_inserts_of_one_item
-    removal_beside_widening
-    clear_beside_widening
-    lookup_of_what_is_stashed
-    insert_into_the_stash
-    going_back_after_widening_against_lookup
-    snapshot_beside_widening
-    sweep_beside_widening_and_a_split
-    sweep_beside_widening_and_a_removal
+    // What moved under an old version is copied as it is.
+    split_before_widening_against_lookup: [goes] = one_goes::<L>()
+        => [split(1), widen()] || [contains(goes.swapped())], 16_000, 2;
+    // One of the two may wait for a stripe that is retired. Both are counted.
+    inserts_into_one_bucket: [x, y, _] = with(
+        two_buckets::<L>(), [(0, 1); 3], |s, [.., low]| s.fill(1, low),
+    ) => [widen(), insert(x)] || [insert(y)], 780, 2;
+    // A thread finds what it has inserted, wherever the words are.
+    insert_then_lookup: [x, y] = items(two_buckets::<L>(), [(0, 1); 2])
+        => [widen()]
+        || [insert(x), contains(x.swapped())]
+        || [insert(y), contains(y.swapped())], 110_000, 2;
+    unique_inserts_of_one_item: [x] = items(two_buckets::<L>(), [(0, 1)])
+        => [widen(), maybe(insert_unique(x))] || [maybe(insert_unique(x.swapped()))], 750, 2;
+    removal_beside_widening: [x, y] = with(
+        two_buckets::<L>(), [(0, 1); 2], |s, items| s.store(0, &items),
+    ) => [widen(), contains(y)] || [remove(x), !contains(x)], 870, 2;
+    clear_beside_widening: [x, y] = with(
+        two_buckets::<L>(), [(0, 1); 2], |s, [x, y]| s.store(0, &[x]).store(1, &[y]),
+    ) => [widen()] || [clear(), !contains(x), !contains(y)], 2200, 2;
+    // The new versions know of what is stashed.
+    lookup_of_what_is_stashed: [x, _] = going_back(four_buckets::<L>(), 0, 1)
+        => [widen()] || [contains(x)], 2000, 2;
+    insert_into_the_stash: [x] = adding(
+        with(four_buckets::<L>(), [(0, 1)], |s, [low]| s.fill(0, low).fill(1, low)),
+        |s, [low]| [s.item_of_group(0, 1, low)],
+    ) => [widen()] || [insert(x), contains(x)], 8800, 2;
+    // A slot is freed, and what is stashed goes there.
+    going_back_after_widening_against_lookup: [x, low] = going_back(four_buckets::<L>(), 0, 1)
+        => [widen(), remove(low)] || [contains(x)], 31_000, 2;
+    // The words stay where they are while a snapshot copies them, and the stripes with their flags.
+    snapshot_beside_widening: [x, y] = with(
+        two_buckets::<L>(), [(0, 1); 2], |s, [x, _]| s.store(1, &[x]),
+    ) => [widen(), insert(y)] || [snapshot([x])], 1100, 2;
+    // x1 leaves: it is in a word that is copied, and then split.
+    sweep_beside_widening_and_a_split: [_, x1] = leaves(
+        Maplets::<Growable<L>>::growable(2, 4), (2, 1), 0,
+    ) => [widen(), split(1)] || [remove_value(x1, 1), !contains_key(x1)], 9700, 2, narrow;
+    // Either takes x1 out of the table, and the other finds it gone.
+    sweep_beside_widening_and_a_removal: [_, x1] = leaves(
+        Maplets::<Growable<L>>::growable(2, 4), (0, 1), 0,
+    ) => [widen(), maybe(remove(x1))]
+        || [maybe(remove_value(x1, 1)), !contains_key(x1)], 1100, 2, narrow;
     lookup_that_a_flag_orders
 }
 
-/// An empty table of two buckets, which become four, and these items.
-fn two_buckets<L: GrowingLayout + Layout, const N: usize>(
-    buckets: [(usize, usize); N],
-) -> (Setup<Growable<L>>, [Item; N]) {
-    let mut setup = Setup::growable(2, 4).narrow();
-    let items = setup.items(buckets);
-    (setup, items)
+/// An empty table of two buckets, which become four.
+fn two_buckets<L: GrowingLayout + Layout>() -> Growing<L> {
+    Setup::growable(2, 4).narrow()
 }
 
-/// Buckets 0 and 1 of four are full, and `x` (0, 1) is of the group of what they hold.
-fn full<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, Item, Item) {
-    let mut setup = Setup::growable(4, 4).narrow();
-    let low = setup.item(0, 1);
-    let x = setup.item_of_group(0, 1, low);
-    setup.fill(0, low).fill(1, low);
-    (setup, x, low)
+/// The same with an item in bucket 0, which goes.
+fn one_goes<L: GrowingLayout + Layout>() -> With<Growable<L>, 1> {
+    with(two_buckets(), [(2, 1)], |s, items| s.store(0, &items))
 }
 
-/// A lookup that began with an old version may read what moved under a new one.
-fn split_after_widening<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
-    let (mut setup, [goes]) = two_buckets::<L, 1>([(2, 1)]);
-    setup.store(0, &[goes]);
-    setup
-        .by_every_schedule()
-        .thread([widen(), split(1)])
-        .thread([contains(order(goes))])
-        .check(2600, 2);
-}
-
-/// An insert of `new` moves `moved` from bucket 0 to 3.
-fn kick_after_widening<L: GrowingLayout + Layout>(first: usize, second: usize) {
-    let OneHop { setup, moved, new, .. } = OneHop::<Growable<L>>::new(first, second);
-    setup.narrow().thread([widen(), insert(new)]).thread([contains(moved)]).check(1000, 2);
+/// An empty table of four buckets, which is as large as it gets.
+fn four_buckets<L: GrowingLayout + Layout>() -> Growing<L> {
+    Setup::growable(4, 4).narrow()
 }
 
 /// A writer may get a new stripe as soon as there is one, and a lookup may have begun before.
 fn kick_beside_widening_against_lookup<L: GrowingLayout + Layout>() {
-    let OneHop { setup, moved, new, .. } = OneHop::<Growable<L>>::new(3, 0);
+    let (setup, [moved, new, _]) = one_hop::<Growable<L>>(3, 0);
     setup.narrow().check_with(290_000, 3, move |model| {
         // loom runs one thread at a time. What begins too early or too late would be explored for nothing.
         let phase = Arc::new(AtomicUsize::new(0));
@@ -94,100 +113,10 @@ fn kick_beside_widening_against_lookup<L: GrowingLayout + Layout>() {
     });
 }
 
-/// What moved under an old version is copied as it is.
-fn split_before_widening_against_lookup<L: GrowingLayout + Layout>() {
-    let (mut setup, [goes]) = two_buckets::<L, 1>([(2, 1)]);
-    setup.store(0, &[goes]);
-    setup.thread([split(1), widen()]).thread([contains(goes.swapped())]).check(16_000, 2);
-}
-
-/// One of the two may wait for a stripe that is retired. Both are counted.
-fn inserts_into_one_bucket<L: GrowingLayout + Layout>() {
-    let (mut setup, [x, y, low]) = two_buckets::<L, 3>([(0, 1); 3]);
-    setup.fill(1, low);
-    setup.thread([widen(), insert(x)]).thread([insert(y)]).check(780, 2);
-}
-
-/// A thread finds what it has inserted, wherever the words are.
-fn insert_then_lookup<L: GrowingLayout + Layout>() {
-    let (setup, [x, y]) = two_buckets::<L, 2>([(0, 1); 2]);
-    let setup = setup.thread([widen()]);
-    let threads = [x, y].map(|item| [insert(item), contains(item.swapped())]);
-    threads.into_iter().fold(setup, Setup::thread).check(110_000, 2);
-}
-
-fn unique_inserts_of_one_item<L: GrowingLayout + Layout>() {
-    let (setup, [x]) = two_buckets::<L, 1>([(0, 1)]);
-    setup
-        .thread([widen(), maybe(insert_unique(x))])
-        .thread([maybe(insert_unique(x.swapped()))])
-        .check(750, 2);
-}
-
-fn removal_beside_widening<L: GrowingLayout + Layout>() {
-    let (mut setup, [x, y]) = two_buckets::<L, 2>([(0, 1); 2]);
-    setup.store(0, &[x, y]);
-    setup.thread([widen(), contains(y)]).thread([remove(x), !contains(x)]).check(870, 2);
-}
-
-fn clear_beside_widening<L: GrowingLayout + Layout>() {
-    let (mut setup, [x, y]) = two_buckets::<L, 2>([(0, 1); 2]);
-    setup.store(0, &[x]).store(1, &[y]);
-    setup.thread([widen()]).thread([clear(), !contains(x), !contains(y)]).check(2200, 2);
-}
-
-/// The new versions know of what is stashed.
-fn lookup_of_what_is_stashed<L: GrowingLayout + Layout>() {
-    let (mut setup, x, _) = full::<L>();
-    setup.stash(&[x]);
-    setup.thread([widen()]).thread([contains(x)]).check(2000, 2);
-}
-
-fn insert_into_the_stash<L: GrowingLayout + Layout>() {
-    let (setup, x, _) = full::<L>();
-    setup.thread([widen()]).thread([insert(x), contains(x)]).check(8800, 2);
-}
-
-/// A slot is freed, and what is stashed goes there.
-fn going_back_after_widening_against_lookup<L: GrowingLayout + Layout>() {
-    let (mut setup, x, low) = full::<L>();
-    setup.stash(&[x]);
-    setup.thread([widen(), remove(low)]).thread([contains(x)]).check(31_000, 2);
-}
-
-/// The words stay where they are while a snapshot copies them, and the stripes with their flags.
-fn snapshot_beside_widening<L: GrowingLayout + Layout>() {
-    let (mut setup, [x, y]) = two_buckets::<L, 2>([(0, 1); 2]);
-    setup.store(1, &[x]);
-    setup.thread([widen(), insert(y)]).thread([snapshot([x])]).check(1100, 2);
-}
-
-/// x1 leaves: it is in a word that is copied, and then split.
-fn sweep_beside_widening_and_a_split<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4).narrow();
-    let x = setup.item(2, 1);
-    let x1 = setup.with_value(x, 1);
-    setup.store(0, &[x1]);
-    setup
-        .thread([widen(), split(1)])
-        .thread([remove_value(x1, 1), !contains_key(x1)])
-        .check(9700, 2);
-}
-
-/// Either takes x1 out of the table, and the other finds it gone.
-fn sweep_beside_widening_and_a_removal<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4).narrow();
-    let x = setup.item(0, 1);
-    let x1 = setup.with_value(x, 1);
-    setup.store(0, &[x1]);
-    let sweep = maybe(remove_value(x1, 1));
-    setup.thread([widen(), maybe(remove(x1))]).thread([sweep, !contains_key(x1)]).check(1100, 2);
-}
-
 /// A lookup that begins after an insert in the order of `SeqCst` accesses finds the item, though nothing else orders
 /// them.
 fn lookup_that_a_flag_orders<L: GrowingLayout + Layout>() {
-    let (setup, [x]) = two_buckets::<L, 1>([(0, 1)]);
+    let (setup, [x]) = items(two_buckets::<L>(), [(0, 1)]);
     setup.exact_seq_cst().check_with(2300, 3, move |model| {
         let flags = Arc::new((AtomicBool::new(false), std::sync::atomic::AtomicBool::new(false)));
         // loom lets a `SeqCst` load read a value that was not stored, whatever was stored since.
