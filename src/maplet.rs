@@ -99,8 +99,8 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// early, and part of the pairs is [stashed](crate#what-finds-no-room), where a pair takes more memory and lookups
 /// take longer. [`stats`](Self::stats) says how many there are. With a larger capacity, or more slots per
 /// bucket, fewer are stashed. With one to three values per key and 100,000 pairs, a maplet of the default layout
-/// that is built for this number stashes 6 % of them, and one that is built for a quarter more stashes none and takes
-/// less memory.
+/// that is built for this number stashes 6 % of them, and one that is built for a quarter more stashes fewer than ten
+/// and takes less memory.
 ///
 /// A maplet that grows keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. In
 /// [`Fp21x3`](crate::Fp21x3) and [`Fp32x2`](crate::Fp32x2), one of which it has [by

@@ -173,3 +173,17 @@ fn replacements_grow_as_inserts_do() {
     assert_eq!(maplet.get("egg").collect::<std::collections::HashSet<_>>().len(), 1000);
     maplet.snapshot().unwrap();
 }
+
+/// The figures in the documentation of the type, for keys with one to three values.
+#[test]
+fn a_quarter_more_capacity_for_keys_with_several_values() {
+    let [(stashed, bytes), (hardly_any, fewer)] = [100_000, 125_000].map(|capacity| {
+        let maplet = default_layout().maplet(capacity, 6);
+        for (key, values) in hashes(1).take(50_000).zip([1, 3, 2].into_iter().cycle()) {
+            (0..values).for_each(|value| maplet.insert(&Prehashed(key), value).expect("room"));
+        }
+        (maplet.stats().stashed_entries, maplet.memory_bytes())
+    });
+    assert!((5500..6500).contains(&stashed), "{stashed}");
+    assert!(hardly_any < 10 && fewer < bytes, "{hardly_any}, {fewer} and {bytes} bytes");
+}
