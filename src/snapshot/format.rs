@@ -354,7 +354,7 @@ fn validate_buckets<F: Format, B: Buckets>(
         }
         None => 1 << header.value_bits,
     };
-    // Of all values that so many bits can have.
+    // Of all values that so many bits can have: so no bit above those of a slot is set.
     let has_value = |bits: u64| bits >> (F::BITS - header.value_bits) < stamps;
     let (geometry, placement) = B::placed::<F>(header.grown, values);
     let words = words(header, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));
@@ -381,7 +381,6 @@ fn validate_buckets<F: Format, B: Buckets>(
             && place.position % 2 == 0
             && stashed.copies > 0
             && bits & values.below().unwrap_or(u64::MAX) != 0
-            && bits >> F::BITS == 0
             && has_value(bits);
         if last >= order || !is_valid {
             return Err(Error::InvalidEntry { entry });
