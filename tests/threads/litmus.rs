@@ -8,7 +8,7 @@
 
 use std::hint::spin_loop;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::thread;
 
@@ -48,22 +48,17 @@ impl Gate {
     }
 }
 
-/// The answer that two threads must not both get.
-fn not_both(answers: [bool; 2]) -> bool {
-    answers != [true; 2]
-}
-
 /// Each round: `prepare` by one thread, then `act(0)` and `act(1)` at once, then `check` of what
 /// they returned, which must be true in every round.
 fn litmus(
     prepare: impl Fn(u64) + Sync,
-    act: impl Fn(usize, u64) -> bool + Sync,
-    check: impl Fn([bool; 2]) -> bool + Sync,
+    act: impl Fn(usize, u64) -> usize + Sync,
+    check: impl Fn([usize; 2]) -> bool + Sync,
 ) {
     let _turn = turn();
     let rounds = repetitions(20_000, 1_000_000);
     let gate = Gate { arrived: AtomicU64::new(0) };
-    let answers = [const { AtomicBool::new(false) }; 2];
+    let answers = [const { AtomicUsize::new(0) }; 2];
     let run = |thread: usize| {
         let mut bad = 0_u64;
         for round in 0..rounds {
@@ -78,7 +73,8 @@ fn litmus(
             answers[thread].store(act(thread, round), Ordering::Relaxed);
             gate.meet(2 * round + 2);
             if thread == 0 {
-                bad += u64::from(!check(answers.each_ref().map(|of| of.load(Ordering::Relaxed))));
+                let answers = [0, 1].map(|of| answers[of].load(Ordering::Relaxed));
+                bad += u64::from(!check(answers));
             }
         }
         bad
@@ -92,115 +88,127 @@ fn litmus(
     assert_eq!(bad, 0, "forbidden answers in {bad} of {rounds} rounds");
 }
 
-/// Two items that are apart, and an empty filter for them.
-fn two_items() -> (Filter, [u64; 2]) {
-    let filter = of_slots(1 << 12);
-    let mut hashes = hashes(43);
-    let first = hashes.next().expect("endless");
-    insert(&filter, first);
-    let second = hashes.find(|&hash| !filter.contains(&Prehashed(hash))).expect("endless");
-    filter.clear();
-    (filter, [first, second])
+/// Two items that are apart, in an otherwise empty filter, and what the two threads do.
+struct Pair {
+    filter: Filter,
+    items: [u64; 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        let filter = of_slots(1 << 12);
+        let mut hashes = hashes(43);
+        let first = hashes.next().expect("endless");
+        filter.insert(&Prehashed(first)).expect("an empty filter");
+        let second = hashes.find(|&hash| !filter.contains(&Prehashed(hash))).expect("endless");
+        filter.clear();
+        Self { filter, items: [first, second] }
+    }
+
+    /// Starts each round with both items in the filter, once each, or neither; then `act` is given
+    /// the filter, the item of the thread and that of the other. Forbidden: the answer of both is
+    /// `forbidden`.
+    fn never_both(
+        &self,
+        present: bool,
+        forbidden: bool,
+        act: impl Fn(&Filter, u64, u64) -> bool + Sync,
+    ) {
+        let Self { filter, items } = self;
+        let prepare = |_| {
+            for &item in items {
+                while filter.remove(&Prehashed(item)) {}
+                if present {
+                    filter.insert(&Prehashed(item)).expect("two items at the most");
+                }
+            }
+        };
+        let act = |of: usize, _| usize::from(act(filter, items[of], items[1 - of]) == forbidden);
+        litmus(prepare, act, |both| both != [1, 1]);
+        assert_eq!(filter.stats().inconclusive_lookups, 0);
+    }
 }
 
 fn insert(filter: &Filter, item: u64) {
     filter.insert(&Prehashed(item)).expect("a few items at the most");
 }
 
-fn insert_batch(filter: &Filter, item: u64) {
-    filter.insert_many(Prehashed::slice(&[item])).expect("two items at the most");
-}
-
-fn insert_new(filter: &Filter, item: u64) {
-    assert!(is_new(filter, item));
-}
-
 fn remove(filter: &Filter, item: u64) {
     assert!(filter.remove(&Prehashed(item)), "a present item is lost");
 }
 
-fn contains(filter: &Filter, item: u64) -> bool {
-    filter.contains(&Prehashed(item))
+/// Tests of a pair: whether both items are there at first, the forbidden answer, and what each thread does.
+macro_rules! never_both {
+    ($($test:ident: $present:literal, $forbidden:literal, $act:expr;)*) => {
+        $(#[test]
+        fn $test() {
+            Pair::new().never_both($present, $forbidden, $act);
+        })*
+    };
 }
 
-fn contains_batch(filter: &Filter, item: u64) -> bool {
-    filter.contains_each(Prehashed::slice(&[item]))[0]
-}
-
-fn is_counted(filter: &Filter, item: u64) -> bool {
-    filter.count(&Prehashed(item)) > 0
-}
-
-fn is_removed(filter: &Filter, item: u64) -> bool {
-    filter.remove(&Prehashed(item))
-}
-
-/// By an insert, if it is.
-fn is_new(filter: &Filter, item: u64) -> bool {
-    filter.insert_unique(&Prehashed(item)).expect("two items at the most")
-}
-
-/// Whether both items are there at first, what each thread does with its own item, what it asks of the other's, and the
-/// answer that is forbidden to both.
-type Case = (bool, fn(&Filter, u64), fn(&Filter, u64) -> bool, bool);
-
-const CASES: [(&str, Case); 9] = [
-    ("insert, contains", (false, insert, contains, false)),
-    ("insert_unique, contains", (false, insert_new, contains, false)),
-    ("insert, contains in batches", (false, insert_batch, contains_batch, false)),
-    ("insert, count", (false, insert, is_counted, false)),
-    ("insert, remove", (false, insert, is_removed, false)),
+never_both! {
+    insert_then_contains: false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.contains(&Prehashed(other))
+    };
+    insert_unique_then_contains: false, false, |filter, own, other| {
+        assert_eq!(filter.insert_unique(&Prehashed(own)), Ok(true));
+        filter.contains(&Prehashed(other))
+    };
+    insert_then_contains_in_batches: false, false, |filter, own, other| {
+        filter.insert_many(Prehashed::slice(&[own])).expect("two items at the most");
+        filter.contains_each(Prehashed::slice(&[other]))[0]
+    };
+    insert_then_count: false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.count(&Prehashed(other)) > 0
+    };
+    insert_then_remove_of_the_other: false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.remove(&Prehashed(other))
+    };
     // Both are told that the other's item was absent.
-    ("insert, insert_unique", (false, insert, is_new, true)),
-    ("remove, contains", (true, remove, contains, true)),
-    ("remove, count", (true, remove, is_counted, true)),
+    insert_then_insert_unique_of_the_other: false, true, |filter, own, other| {
+        insert(filter, own);
+        filter.insert_unique(&Prehashed(other)) == Ok(true)
+    };
+    remove_then_contains: true, true, |filter, own, other| {
+        remove(filter, own);
+        filter.contains(&Prehashed(other))
+    };
+    remove_then_count: true, true, |filter, own, other| {
+        remove(filter, own);
+        filter.count(&Prehashed(other)) > 0
+    };
     // Both are told that the other's item was there.
-    ("remove, insert_unique", (true, remove, is_new, false)),
-];
-
-#[test]
-fn each_changes_its_item_and_asks_for_the_other() {
-    for (name, (present, change, ask, forbidden)) in CASES {
-        println!("{name}");
-        let (filter, items) = &two_items();
-        let prepare = |_| {
-            for &item in items {
-                while filter.remove(&Prehashed(item)) {}
-                if present {
-                    insert(filter, item);
-                }
-            }
-        };
-        let act = |of: usize, _| {
-            change(filter, items[of]);
-            ask(filter, items[1 - of]) == forbidden
-        };
-        litmus(prepare, act, not_both);
-        assert_eq!(filter.stats().inconclusive_lookups, 0, "{name}");
-    }
+    remove_then_insert_unique_of_the_other: true, false, |filter, own, other| {
+        remove(filter, own);
+        filter.insert_unique(&Prehashed(other)) == Ok(true)
+    };
 }
 
 /// One inserts and the other removes. Forbidden: the removed item is still seen after the insert,
 /// and the inserted one not after the removal.
 #[test]
 fn insert_against_remove() {
-    let (filter, [inserted, removed]) = &two_items();
+    let Pair { filter, items: [inserted, removed] } = &Pair::new();
     let prepare = |_| {
         filter.remove(&Prehashed(*inserted));
-        if !contains(filter, *removed) {
+        if !filter.contains(&Prehashed(*removed)) {
             insert(filter, *removed);
         }
     };
     let act = |thread: usize, _| {
         if thread == 0 {
             insert(filter, *inserted);
-            contains(filter, *removed)
+            usize::from(filter.contains(&Prehashed(*removed)))
         } else {
             remove(filter, *removed);
-            !contains(filter, *inserted)
+            usize::from(!filter.contains(&Prehashed(*inserted)))
         }
     };
-    litmus(prepare, act, not_both);
+    litmus(prepare, act, |both| both != [1, 1]);
 }
 
 /// In two filters: a thread clears the one and then looks into the other, into which the other thread
@@ -223,18 +231,18 @@ fn clear_then_contains_in_another_filter() {
     let act = |thread: usize, round: u64| {
         if thread == 0 {
             cleared.clear();
-            !contains(&other, late)
+            usize::from(!other.contains(&Prehashed(late)))
         } else {
             // The clear is under way, and has to wait for the cache line of the late one.
-            while contains(&cleared, late) && contains(&cleared, early) {
+            while cleared.contains(&Prehashed(late)) && cleared.contains(&Prehashed(early)) {
                 spin_loop();
             }
             (0..round % 512).for_each(|_| std::hint::black_box(()));
             insert(&other, late);
-            contains(&cleared, late)
+            usize::from(cleared.contains(&Prehashed(late)))
         }
     };
-    litmus(prepare, act, not_both);
+    litmus(prepare, act, |both| both != [1, 1]);
 }
 
 /// New items into a filter so full that most inserts have to kick: the last step of a kick path is
@@ -259,9 +267,9 @@ fn insert_by_kicks_then_contains() {
     };
     let act = |of: usize, round| {
         insert(&filter, item(of, round));
-        !filter.contains(&Prehashed(item(1 - of, round)))
+        usize::from(!filter.contains(&Prehashed(item(1 - of, round))))
     };
-    litmus(prepare, act, not_both);
+    litmus(prepare, act, |both| both != [1, 1]);
 }
 
 /// Hashes of one class, which the filter cannot tell apart; half of them name the buckets in
@@ -293,9 +301,10 @@ fn remove_then_insert_unique_of_one_class() {
     let act = |of: usize, round: u64| {
         let hash = class[(round as usize / 64 % CLASS) * of];
         remove(&filter, hash);
-        is_new(&filter, hash)
+        usize::from(filter.insert_unique(&Prehashed(hash)).expect("two copies at the most"))
     };
-    let check = |told: [bool; 2]| told[0] != told[1] && filter.count(&Prehashed(class[0])) == 1;
+    let check =
+        |told: [usize; 2]| told[0] + told[1] == 1 && filter.count(&Prehashed(class[0])) == 1;
     litmus(prepare, act, check);
 }
 
@@ -311,15 +320,15 @@ fn copies_beside_the_buckets() {
     let act = |of: usize, round: u64| {
         let hash = class[(round as usize / 64 % 8) * of];
         if round.is_multiple_of(2) {
-            filter.insert(&Prehashed(hash)).is_ok()
+            usize::from(filter.insert(&Prehashed(hash)).is_ok())
         } else {
-            filter.remove(&Prehashed(hash))
+            usize::from(filter.remove(&Prehashed(hash)))
         }
     };
     let prepare = |round: u64| {
         assert_eq!(filter.stats().stashed_copies, if round.is_multiple_of(2) { 0 } else { 2 });
     };
-    litmus(prepare, act, |done| done == [true; 2]);
+    litmus(prepare, act, |both| both[0] + both[1] == 2);
 }
 
 /// A third thread lets a table grow, bucket by bucket, and a new one when it cannot grow further. What two
@@ -342,7 +351,7 @@ fn insert_then_contains_while_a_filter_grows() {
     let act = |of: usize, round| {
         let filter = read();
         filter.insert(&Prehashed(item(of, round))).expect("below the greatest capacity");
-        !filter.contains(&Prehashed(item(1 - of, round)))
+        usize::from(!filter.contains(&Prehashed(item(1 - of, round))))
     };
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -358,6 +367,6 @@ fn insert_then_contains_while_a_filter_grows() {
             }
         });
         let _stop = Stop(&stop);
-        litmus(prepare, act, not_both);
+        litmus(prepare, act, |both| both != [1, 1]);
     });
 }
