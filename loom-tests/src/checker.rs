@@ -411,9 +411,15 @@ impl History {
     /// # Errors
     ///
     /// [`Unexplained::Room`] if there was room.
+    ///
+    /// # Panics
+    ///
+    /// If there is a `clear` as well: no model has both, and what is cleared is not taken away here.
     pub fn explain_full(&self, shape: &Shape) -> Result<(), Unexplained> {
         let is_full = |event: &Event| matches!(event.outcome, Outcome::Full | Outcome::UniqueFull);
         for (at, event) in self.all().filter(|(_, event)| is_full(event)) {
+            let is_cleared = |(_, other): (_, &Event)| other.outcome == Outcome::Cleared;
+            assert!(!self.all().any(is_cleared), "not said what \"full\" means beside a `clear`");
             let mut copies = self.most_copies(at);
             copies[self.keys[event.class]] += 1;
             let holders = self.all().filter(|&(id, other)| {

@@ -2,6 +2,7 @@
 //! messages that are constants are in `src/error.rs` alone. Errors of building are tested in `src/layout/sizing.rs`, those
 //! of merging in `tests/snapshots/merge.rs`.)
 
+use std::error::Error as _;
 use std::{error, fmt, io};
 
 use coucal::{
@@ -109,6 +110,8 @@ fn what_the_messages_are_put_together_from() {
     ];
     for (error, part) in all {
         assert!(error.to_string().contains(part), "{error}, without {part:?}");
+        // The message says the cause: who prints an error and its sources says nothing twice.
+        assert!(error.source().is_none(), "{error:?}");
     }
 }
 

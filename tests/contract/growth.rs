@@ -241,9 +241,14 @@ fn reserved_room_is_enough(layout: Layout) {
         for seed in 0..seeds {
             let filter = layout.growing(first, 10 * items);
             assert_eq!(fill(&filter, hashes(seed).take(stored)), stored);
-            let (wanted, max_capacity) = (usize::MAX, 10 * items);
-            let error = Error::AboveMaxCapacity { wanted, max_capacity };
-            assert_eq!(filter.reserve(wanted), Err(error));
+            let max_capacity = 10 * items;
+            let before = format!("{filter:?}");
+            for additional in [max_capacity - stored + 1, usize::MAX] {
+                let wanted = stored.saturating_add(additional);
+                let error = Error::AboveMaxCapacity { wanted, max_capacity };
+                assert_eq!(filter.reserve(additional), Err(error));
+                assert_eq!(format!("{filter:?}"), before, "nothing has changed");
+            }
             if items > first {
                 assert_eq!(filter.reserve(items - stored), Ok(()));
             }
@@ -253,6 +258,8 @@ fn reserved_room_is_enough(layout: Layout) {
             assert!(items < 400_000 || slots as f64 <= most, "{filter:?}");
             assert_eq!(fill(&filter, hashes(seed).take(items).skip(stored)), items - stored);
             assert_eq!(filter.slots(), slots, "seed {seed}: {filter:?}");
+            assert_eq!(filter.reserve(max_capacity - items), Ok(()));
+            assert_eq!(filter.capacity(), max_capacity);
             assert!(hashes(seed).take(items).all(|hash| filter.contains(&Prehashed(hash))));
         }
     }
