@@ -636,10 +636,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         ///
         /// In a growable filter it depends on when the items were inserted, and is estimated from the words of the
         /// table: from all of them in a table of up to 2^14 buckets, and from a sample of that size at most in a larger
-        /// one, within some percent up to 13 doublings. What is [stashed](crate#what-finds-no-room) there is not counted,
-        /// which matters where it is a large share of the entries. This takes a fraction of a millisecond, longer than
-        /// the other figures, but no lock. [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts
-        /// the rate for a number of items. See [growth](crate#growth).
+        /// one, within some percent up to 13 doublings. What is [stashed](crate#what-finds-no-room) there is not counted:
+        /// an item adds next to nothing, since its whole position is compared; an entry that a [merge](Self::merge) has
+        /// brought adds as much as in a bucket. This takes a fraction of a millisecond, longer than the other figures,
+        /// but no lock. [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number
+        /// of items. See [growth](crate#growth).
         ///
         /// # Examples
         ///

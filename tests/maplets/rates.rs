@@ -14,7 +14,10 @@ of_each_layout! {
     long_fingerprints_meet_as_often_as_stated
 }
 
-of_each_growing_layout!(candidates_are_as_few_as_stated_while_it_grows);
+of_each_growing_layout! {
+    candidates_are_as_few_as_stated_while_it_grows
+    stashed_pairs_add_nothing_while_it_grows
+}
 
 /// False candidates that a measurement counts.
 const COUNTED: f64 = 1500.0;
@@ -150,6 +153,20 @@ fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
             is_by_formula(before, maplet.false_positive_rate(), &what);
         }
     }
+}
+
+/// Of the pairs that keys with many values leave in the stash the whole position is compared: they add nothing.
+fn stashed_pairs_add_nothing_while_it_grows(layout: Layout) {
+    let pairs = 100 * layout.slots;
+    let maplet = layout.growing_maplet(100, pairs, 3);
+    for (hash, value) in
+        hashes(3).flat_map(|hash| (0..4).map(move |value| (hash, value))).take(pairs)
+    {
+        maplet.insert(&Prehashed(hash), value).expect("within the maximum");
+    }
+    assert!(maplet.stats().stashed_entries > pairs / 10, "{maplet:?}");
+    let (stated, exact) = (maplet.false_positive_rate(), maplet.contents().rate());
+    assert!((stated / exact - 1.0).abs() < 1e-9, "{stated}, {exact}: {maplet:?}");
 }
 
 /// The builder's rate holds at the capacity, and the layout that is chosen for it is the smallest.
