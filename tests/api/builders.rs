@@ -4,7 +4,8 @@ use coucal::{
     Builder, CuckooFilter, CuckooMaplet, Error, Figures, Fp32x2, Growable, GrowingLayout,
     MapletBuilder, StableHashBuilder,
 };
-use coucal_reference::{Held, boxed, cases};
+use coucal_reference::format::Contents;
+use coucal_reference::{Held, cases};
 use proptest::prelude::*;
 
 use crate::common::{HASHER, Kind, LAYOUTS, Layout, Subject, widths};
@@ -80,8 +81,7 @@ impl Asked {
         }
     }
 
-    fn check(self, subject: &dyn Subject, figures: Figures) {
-        let contents = subject.contents();
+    fn check(self, contents: &Contents, figures: Figures) {
         let geometry = &contents.geometry;
         assert!(self.layout_name().is_none_or(|name| name == geometry.layout.name));
         assert_eq!(geometry.layout.name, figures.layout_name);
@@ -131,16 +131,16 @@ impl Asked {
     }
 }
 
-/// What was built, and the figures of it when it is full.
-type Built = Result<(Box<dyn Subject>, Figures), Error>;
+/// What was built, by its snapshot, and the figures of it when it is full.
+type Built = Result<(Contents, Figures), Error>;
 
 fn built<S: Subject>(
     build: impl FnOnce() -> Result<S, Error>,
     figures: &dyn Fn(usize) -> Result<Figures, Error>,
 ) -> Built {
-    let (built, new) = (boxed(build), figures(0));
+    let (built, new) = (build(), figures(0));
     assert_eq!(built.as_ref().err(), new.as_ref().err());
-    Ok((built?, figures(new?.max_capacity)?))
+    Ok((built?.contents(), figures(new?.max_capacity)?))
 }
 
 /// Two functions that make these calls one after the other and build, from a builder of fixed size and from one that
@@ -249,9 +249,9 @@ proptest! {
             has
         });
         match build(is_maplet, &calls) {
-            Ok((subject, full)) => {
+            Ok((contents, full)) => {
                 prop_assert!(asked.is_sized());
-                asked.check(&*subject, full);
+                asked.check(&contents, full);
             }
             Err(error) => prop_assert!(asked.is_asked_for(&error), "{asked:?}: {error:?}"),
         }
