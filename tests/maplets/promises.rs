@@ -2,16 +2,13 @@
 
 use coucal::{Candidates, CuckooMaplet, Error, Fp8x8, Fp16x4, MapletBuilder, Prehashed};
 
-use super::{largest, widths};
+use super::largest;
 use crate::common::{HASHER, Kind, Layout, Subject, default_layout, hashes, prehashed, stopped};
 
 of_each_layout! {
     copies_that_become_pairs_of_their_own
-    values_that_do_not_fit
-    lengths_of_values
+    values_of_each_length
 }
-
-of_each_growing_layout!(values_of_one_key_do_not_let_it_grow);
 
 /// One pair in many copies takes one entry of the stash. With other values they are entries of their own: nearly as many as
 /// slots, and no more; so what is saved can be read.
@@ -32,8 +29,9 @@ fn copies_that_become_pairs_of_their_own(layout: Layout) {
     assert_eq!(restored.bytes(), maplet.bytes());
 }
 
-fn values_that_do_not_fit(layout: Layout) {
-    for bits in widths(layout) {
+/// What fits is stored, and what does not is refused, or is the value of no key.
+fn values_of_each_length(layout: Layout) {
+    for bits in 1..=layout.longest_values() {
         let maplet = layout.maplet(100, bits);
         let largest = largest(bits);
         assert_eq!(maplet.insert(&Prehashed(1), largest), Ok(()));
@@ -66,35 +64,6 @@ fn values_that_do_not_fit(layout: Layout) {
     }
 }
 
-/// That a batch does as the loop does, `operations` shows.
-#[test]
-fn slices_of_other_lengths() {
-    let one = default_layout().maplet(10, 4);
-    for answers in [0, 1, 3] {
-        let expected = Error::LengthMismatch { items: 2, answers };
-        let keys = [1, 2].map(Prehashed);
-        let error = one.get_many(&keys, &mut vec![Candidates::new(); answers]);
-        assert_eq!(error, Err(expected.clone()));
-        let error = one.remove_many(&keys.map(|key| (key, 0)), &mut vec![false; answers]);
-        assert_eq!(error, Err(expected.clone()));
-        let error = one.replace_many(&keys.map(|key| (key, 0, 1)), &mut vec![false; answers]);
-        assert_eq!(error, Err(expected));
-    }
-}
-
-/// From 1 to the longest.
-fn lengths_of_values(layout: Layout) {
-    for kind in Kind::all(layout, |longest| (1..=longest).collect()) {
-        let maplet = kind.build(1, 300);
-        let all: Vec<_> = hashes(1).take(300).map(|hash| (hash, kind.top())).collect();
-        maplet.insert_many(&all).expect("room");
-        for item in all {
-            assert!(maplet.values(item.0).iter().all(|&found| found == item.1));
-            assert!(maplet.remove(item));
-        }
-    }
-}
-
 #[test]
 fn a_builder_says_what_it_builds() {
     let builder: MapletBuilder<Fp8x8, _> = CuckooMaplet::builder().layout().value_bits(3);
@@ -109,16 +78,6 @@ fn a_builder_says_what_it_builds() {
     assert_eq!(layout, Some("Fp21x3"));
     let error = CuckooMaplet::builder().value_bits(6).false_positive_rate(0.0).build();
     assert!(matches!(error.map(|_| ()), Err(Error::InvalidRate)));
-}
-
-/// No growth parts them, and each of them is one entry.
-fn values_of_one_key_do_not_let_it_grow(layout: Layout) {
-    let maplet = layout.growing_maplet(0, 1000, 1);
-    let slots = maplet.slots();
-    for n in 0..1000 {
-        assert_eq!(maplet.insert(&Prehashed(1), n & 1), Ok(()));
-    }
-    assert_eq!((maplet.len(), maplet.slots()), (1000, slots));
 }
 
 /// Keys of many kinds, by reference; equal keys are keys with equal hashes.
