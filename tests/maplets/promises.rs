@@ -1,9 +1,9 @@
 //! What else one thread is promised.
 
-use coucal::{Candidates, CuckooMaplet, Error, Fp8x8, Fp16x4, MapletBuilder, Prehashed};
+use coucal::{Candidates, CuckooMaplet, Error, Prehashed};
 
 use super::largest;
-use crate::common::{HASHER, Kind, Layout, Subject, default_layout, hashes, prehashed, stopped};
+use crate::common::{Kind, Layout, Subject, default_layout, hashes, prehashed, stopped};
 
 of_each_layout! {
     copies_that_become_pairs_of_their_own
@@ -62,42 +62,6 @@ fn values_of_each_length(layout: Layout) {
             assert_eq!((maplet.len(), maplet.values(1)), (1, vec![largest]));
         }
     }
-}
-
-#[test]
-fn a_builder_says_what_it_builds() {
-    let builder: MapletBuilder<Fp8x8, _> = CuckooMaplet::builder().layout().value_bits(3);
-    let text = format!("{:?}", builder.clone().capacity(77));
-    assert!(text.contains("value_bits: 3") && text.contains("capacity: Some(77)"), "{text}");
-    // Layouts whose values are too short are passed over.
-    let any = CuckooMaplet::builder().capacity(1000).value_bits(14).any_layout().build().unwrap();
-    assert_eq!(any.layout_name(), "Fp21x3");
-    let builder = CuckooMaplet::builder().capacity(1000).value_bits(6);
-    let error = builder.false_positive_rate(1e-3).build();
-    let Err(Error::RateOutOfReach { other: layout, .. }) = error.map(|_| ()) else { panic!() };
-    assert_eq!(layout, Some("Fp21x3"));
-    let error = CuckooMaplet::builder().value_bits(6).false_positive_rate(0.0).build();
-    assert!(matches!(error.map(|_| ()), Err(Error::InvalidRate)));
-}
-
-/// Keys of many kinds, by reference; equal keys are keys with equal hashes.
-#[test]
-fn keys_of_many_kinds() {
-    let builder = CuckooMaplet::builder().layout::<Fp16x4>().capacity(100).value_bits(6);
-    let maplet = builder.hasher(HASHER).build().unwrap();
-    maplet.insert("egg", 7).unwrap();
-    assert!(maplet.get(&String::from("egg")).eq([7]));
-    maplet.insert_many(&[((1, "two"), 3), ((4, "five"), 6)]).unwrap();
-    let each = maplet.get_each(&[(1, "two"), (4, "five")]);
-    assert!(each.into_iter().flatten().eq([3, 6]));
-    assert_eq!(maplet.replace(&(1, "two"), 3, 4), Ok(true));
-    let mut replaced = [false; 2];
-    let pairs = [((1, "two"), 4, 5), ((1, "two"), 5, 4)];
-    assert!(matches!(maplet.replace_many(&pairs, &mut replaced), Ok(2)));
-    let mut removed = [false; 2];
-    assert_eq!(maplet.remove_many(&[((1, "two"), 4), ((1, "two"), 3)], &mut removed), Ok(1));
-    assert_eq!(removed, [true, false]);
-    assert!(maplet.contains_key("egg") && maplet.remove("egg", 7) && !maplet.contains_key("egg"));
 }
 
 /// An iterator over what is left.

@@ -82,7 +82,9 @@ fn fills_and_empties(kind: Kind, mut held: Vec<Item>) {
     }
     holds(&*subject, &held);
     assert!(subject.stashed().0 > 0, "{subject:?}");
-    let subject = subject.restored(&subject.bytes()).expect("what was just written");
+    let bytes = subject.bytes();
+    let subject = subject.restored(&bytes).expect("what was just written");
+    assert!(subject.bytes() == bytes);
     holds(&*subject, &held);
     held.shuffle(&mut random(11));
     for item in held.split_off(held.len() / 2) {
