@@ -23,39 +23,34 @@ fn builder() -> Builder {
     CuckooFilter::builder()
 }
 
-/// An error of a reader, and its causes.
+/// An error of a reader, and its cause.
 #[derive(Debug)]
-struct Causes(&'static [&'static str], Option<Box<Self>>);
+struct Cause(&'static str, Option<&'static Cause>);
 
-impl Causes {
-    fn new(causes: &'static [&'static str]) -> Option<Box<Self>> {
-        let (_, rest) = causes.split_first()?;
-        Some(Box::new(Self(causes, Self::new(rest))))
-    }
-}
-
-impl fmt::Display for Causes {
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0[0])
+        f.write_str(self.0)
     }
 }
 
-impl error::Error for Causes {
+impl error::Error for Cause {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        self.1.as_deref().map(|cause| cause as _)
+        self.1.map(|cause| cause as _)
     }
 }
 
-impl io::Read for Causes {
+/// A reader that fails with this.
+impl io::Read for &'static Cause {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        Err(io::Error::other(Self::new(self.0).expect("an error")))
+        Err(io::Error::other(*self))
     }
 }
 
 #[test]
 fn what_the_messages_are_put_together_from() {
     static FULL: Error = Error::Full;
-    let read = Snapshot::read_from(Causes(&["the network is gone", "a cable was cut"], None));
+    static GONE: Cause = Cause("the network is gone", Some(&Cause("a cable was cut", None)));
+    let read = Snapshot::read_from(&GONE);
     let other = Some("Fp21x3");
     let bits = |value_bits, other| Error::ValueBitsOutOfRange {
         layout: "Fp16x4",
