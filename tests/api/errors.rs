@@ -6,22 +6,13 @@ use std::error::Error as _;
 use std::{error, fmt, io};
 
 use coucal::{
-    AnyCuckooFilter, Builder, CuckooFilter, Error, Fp12x5, Fp16x4, Growable, GrowableCuckooFilter,
-    Snapshot, StableHashBuilder, Storage,
+    AnyCuckooFilter, CuckooFilter, Error, Fp12x5, Fp16x4, Growable, GrowableCuckooFilter, Snapshot,
+    StableHashBuilder, Storage,
 };
 
 use crate::common::{Filter, HASHER};
 
 type Grows = GrowableCuckooFilter<Fp16x4, StableHashBuilder>;
-
-/// A filter of the default layout whose hashes are the same in every run.
-fn filter(capacity: usize) -> Filter<Fp16x4> {
-    CuckooFilter::with_capacity_and_hasher(capacity, HASHER)
-}
-
-fn builder() -> Builder {
-    CuckooFilter::builder()
-}
 
 /// An error of a reader, and its cause.
 #[derive(Debug)]
@@ -121,8 +112,8 @@ fn refused<L: Storage>(bytes: &[u8]) -> Error {
 
 #[test]
 fn what_the_errors_of_restoring_tell_to_do_works() {
-    let (filter, grows) = (filter(100), builder().hasher(HASHER).max_capacity(1000).build());
-    let grows = grows.unwrap();
+    let filter: Filter<Fp16x4> = CuckooFilter::with_capacity_and_hasher(100, HASHER);
+    let grows = CuckooFilter::builder().hasher(HASHER).max_capacity(1000).build().unwrap();
     filter.insert("egg").unwrap();
     grows.insert("egg").unwrap();
     let [fixed, grown] = [filter.snapshot(), grows.snapshot()].map(|taken| taken.unwrap());

@@ -3,7 +3,7 @@
 use coucal::{Error, GrowableCuckooFilter, GrowableCuckooMaplet, Prehashed};
 
 use super::allocator::{counted, live_bytes, with_little_memory};
-use crate::common::{Kind, Layout, Subject, default_layout, fill, hashes};
+use crate::common::{Kind, Layout, default_layout, fill, hashes};
 
 /// Every small one, and a few of each magnitude to a million.
 fn capacities() -> impl Iterator<Item = usize> {
@@ -50,11 +50,6 @@ fn the_stated_memory_is_what_is_allocated(layout: Layout) {
         drop(filter);
         assert_eq!(live - live_bytes(), heap.cast_signed(), "freed, all of it");
     }
-}
-
-/// The bytes of the words of a filter that are in use.
-fn words_in_use(filter: &dyn Subject) -> usize {
-    filter.slots() / filter.geometry().slots() * 8
 }
 
 /// At the most, the bytes of a growing filter with so many bytes of words in use. As long as they are less than a part,
@@ -138,7 +133,7 @@ fn the_memory_that_is_missing_is_named() {
     {
         let build = || kind.try_build(capacity, 3 * capacity / if kind.grows { 1 } else { 3 });
         let subject = build().expect("memory for a test");
-        let table = words_in_use(&*subject);
+        let table = subject.slots() / kind.layout.slots * 8;
         // With what growth has allocated and not reached yet, or with what a snapshot has besides its words.
         let tables = table..=table + table / 64 + (16 << 10);
         let (bytes, live) = (subject.bytes(), live_bytes());
