@@ -413,23 +413,21 @@ fn main() -> Result<()> {
     let first = live(&last)?.pop_first().ok_or("no run")?;
     for name in [file_name(first), "runs".into()] {
         let path = last.join(&name);
-        let bytes = fs::read(&path)?;
-        let mut flipped = bytes.clone();
-        flipped[bytes.len() / 2] ^= 1;
-        for (what, damaged) in [("cut", &bytes[..bytes.len() - 1]), ("flipped", &flipped)] {
+        let whole = fs::read(&path)?;
+        let flipped = [&[whole[0] ^ 1], &whole[1..]].concat();
+        for damaged in [&whole[..whole.len() - 1], &flipped] {
             fs::write(&path, damaged)?;
-            let errors = [Store::open(&last).err(), Cache::open(&last).err()];
-            let [Some(error), Some(_)] = errors else {
-                return Err(format!("{name}, {what}: no error").into());
+            let (Err(error), Err(_)) = (Store::open(&last), Cache::open(&last)) else {
+                return Err(format!("{name} was damaged: no error").into());
             };
-            writeln!(out, "{what}: {error}")?;
+            writeln!(out, "{error}")?;
         }
-        fs::write(&path, bytes)?;
+        fs::write(&path, whole)?;
     }
     // The maplet is made anew from the runs.
-    let mut bytes = fs::read(last.join("maplet"))?;
-    bytes[1] ^= 1;
-    fs::write(last.join("maplet"), bytes)?;
+    let path = last.join("maplet");
+    let cut = fs::read(&path)?.split_off(1);
+    fs::write(path, cut)?;
     check(&last, versions)?;
     Ok(())
 }

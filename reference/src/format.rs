@@ -367,7 +367,7 @@ const MOST_COPIES: u128 = (1 << 25) - 1;
 const MOST_SLOTS: u64 = 4096 * ((1 << 32) - 9);
 
 /// The number of buckets of a table of fixed size that holds `items`; `None` if they are too many.
-fn size(items: u64, Layout { slots, scatter, load, .. }: Layout) -> Option<u64> {
+pub fn size(items: u64, Layout { slots, scatter, load, .. }: Layout) -> Option<u64> {
     let pair = 2 * slots as u64;
     if items <= pair {
         return Some(2);

@@ -22,6 +22,8 @@ fn a_default_builder_is_that_of_the_type() {
     assert_eq!(format!("{:?}", <Builder>::default()), printed);
     let printed = format!("{:?}", CuckooMaplet::builder());
     assert_eq!(format!("{:?}", <MapletBuilder>::default()), printed);
+    let printed = format!("{:?}", CuckooMaplet::builder().value_bits(3).capacity(77));
+    assert!(printed.contains("value_bits: 3") && printed.contains("Some(77)"), "{printed}");
     assert_eq!(Stats::default(), filter(1).stats());
 }
 

@@ -6,56 +6,42 @@ use std::error::Error as _;
 use std::{error, fmt, io};
 
 use coucal::{
-    AnyCuckooFilter, Builder, CuckooFilter, Error, Fp12x5, Fp16x4, Growable, GrowableCuckooFilter,
-    Snapshot, StableHashBuilder, Storage,
+    AnyCuckooFilter, CuckooFilter, Error, Fp12x5, Fp16x4, Growable, GrowableCuckooFilter, Snapshot,
+    StableHashBuilder, Storage,
 };
 
 use crate::common::{Filter, HASHER};
 
 type Grows = GrowableCuckooFilter<Fp16x4, StableHashBuilder>;
 
-/// A filter of the default layout whose hashes are the same in every run.
-fn filter(capacity: usize) -> Filter<Fp16x4> {
-    CuckooFilter::with_capacity_and_hasher(capacity, HASHER)
-}
-
-fn builder() -> Builder {
-    CuckooFilter::builder()
-}
-
-/// An error of a reader, and its causes.
+/// An error of a reader, and its cause.
 #[derive(Debug)]
-struct Causes(&'static [&'static str], Option<Box<Self>>);
+struct Cause(&'static str, Option<&'static Cause>);
 
-impl Causes {
-    fn new(causes: &'static [&'static str]) -> Option<Box<Self>> {
-        let (_, rest) = causes.split_first()?;
-        Some(Box::new(Self(causes, Self::new(rest))))
-    }
-}
-
-impl fmt::Display for Causes {
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0[0])
+        f.write_str(self.0)
     }
 }
 
-impl error::Error for Causes {
+impl error::Error for Cause {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        self.1.as_deref().map(|cause| cause as _)
+        self.1.map(|cause| cause as _)
     }
 }
 
-impl io::Read for Causes {
+/// A reader that fails with this.
+impl io::Read for &'static Cause {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        Err(io::Error::other(Self::new(self.0).expect("an error")))
+        Err(io::Error::other(*self))
     }
 }
 
 #[test]
 fn what_the_messages_are_put_together_from() {
     static FULL: Error = Error::Full;
-    let read = Snapshot::read_from(Causes(&["the network is gone", "a cable was cut"], None));
+    static GONE: Cause = Cause("the network is gone", Some(&Cause("a cable was cut", None)));
+    let read = Snapshot::read_from(&GONE);
     let other = Some("Fp21x3");
     let bits = |value_bits, other| Error::ValueBitsOutOfRange {
         layout: "Fp16x4",
@@ -126,8 +112,8 @@ fn refused<L: Storage>(bytes: &[u8]) -> Error {
 
 #[test]
 fn what_the_errors_of_restoring_tell_to_do_works() {
-    let (filter, grows) = (filter(100), builder().hasher(HASHER).max_capacity(1000).build());
-    let grows = grows.unwrap();
+    let filter: Filter<Fp16x4> = CuckooFilter::with_capacity_and_hasher(100, HASHER);
+    let grows = CuckooFilter::builder().hasher(HASHER).max_capacity(1000).build().unwrap();
     filter.insert("egg").unwrap();
     grows.insert("egg").unwrap();
     let [fixed, grown] = [filter.snapshot(), grows.snapshot()].map(|taken| taken.unwrap());

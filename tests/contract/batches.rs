@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use coucal::{CuckooFilter, Error};
+use coucal::{Candidates, CuckooFilter, CuckooMaplet, Error};
 
 /// How many items a batch looks ahead: not part of the API, and so only a hint which lengths matter.
 const DISTANCE: usize = 32;
@@ -16,13 +16,22 @@ const LONGEST: usize = 4 * DISTANCE + 3;
 fn a_batch_needs_as_many_answers_as_items() {
     let filter = CuckooFilter::with_capacity(100);
     filter.insert_many(&[1, 2, 3]).expect("made for a hundred");
+    let maplet = CuckooMaplet::with_capacity(100, 4);
+    maplet.insert_many(&[(1, 0), (2, 0), (3, 0)]).expect("made for a hundred");
     for answers in [0, 2, 4] {
-        let mut written = vec![true; answers];
+        let (mut written, mut values) = (vec![true; answers], vec![Candidates::new(); answers]);
+        let results = [
+            filter.contains_many(&[1, 5, 6], &mut written),
+            filter.remove_many(&[1, 2, 5], &mut written).map(drop),
+            filter.insert_unique_many(&[1, 5, 6], &mut written).map(drop),
+            maplet.get_many(&[1, 5, 6], &mut values),
+            maplet.remove_many(&[(1, 0), (2, 0), (5, 0)], &mut written).map(drop),
+            maplet.replace_many(&[(1, 0, 1), (2, 0, 1), (5, 0, 1)], &mut written).map(drop),
+        ];
         let error = Error::LengthMismatch { items: 3, answers };
-        assert_eq!(filter.contains_many(&[1, 5, 6], &mut written), Err(error.clone()));
-        assert_eq!(filter.remove_many(&[1, 2, 5], &mut written), Err(error.clone()));
-        assert_eq!(filter.insert_unique_many(&[1, 5, 6], &mut written), Err(error));
-        assert!(!written.contains(&false) && filter.len() == 3);
+        assert!(results.iter().all(|result| *result == Err(error.clone())), "{results:?}");
+        assert!(!written.contains(&false) && values.iter().all(|of| of.len() == 0));
+        assert!(filter.len() == 3 && (1..=3).all(|key| maplet.get(&key).any(|value| value == 0)));
     }
 }
 

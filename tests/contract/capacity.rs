@@ -1,23 +1,12 @@
 //! How many slots a filter of some capacity has, and which capacities are refused.
 //!
-//! The figures are worked out here from what the documentation of the layouts states, not taken
-//! from the library: a table sized for one item less, or 1 % smaller, is noticed.
+//! The reference works them out from what the documentation of the layouts states: a table sized for one item less, or
+//! 1 % smaller, is noticed.
 
 use coucal::Error;
+use coucal_reference::format;
 
 use crate::common::Layout;
-
-/// The slots of the smallest table with an even number of buckets that holds `items` items: enough for the load and for
-/// the scatter.
-fn expected_slots(layout: Layout, items: usize) -> usize {
-    let pair = 2 * layout.slots;
-    if items <= pair {
-        return pair;
-    }
-    let n = items as f64;
-    let by_load = n / layout.load + layout.scatter * n.sqrt();
-    pair * (by_load / layout.slots as f64 / 2.0).ceil() as usize
-}
 
 of_each_layout! {
     every_capacity_has_the_slots_it_needs
@@ -26,14 +15,16 @@ of_each_layout! {
 
 fn every_capacity_has_the_slots_it_needs(layout: Layout) {
     let slots = |capacity| layout.filter(capacity).slots();
+    let expected_slots =
+        |items| format::size(items as u64, layout).expect("few items") as usize * layout.slots;
     for capacity in (0..2000).chain((2000..50_000).step_by(41)) {
-        assert_eq!(slots(capacity), expected_slots(layout, capacity), "capacity {capacity}");
+        assert_eq!(slots(capacity), expected_slots(capacity), "capacity {capacity}");
     }
     // The last capacity of one table and the first of the next one.
     for near in [1000, 12_345, 100_000, 1_000_000, 5_000_000] {
-        let table = expected_slots(layout, near);
+        let table = expected_slots(near);
         let next = (near..near + 100)
-            .find(|&items| expected_slots(layout, items) > table)
+            .find(|&items| expected_slots(items) > table)
             .expect("one more pair of buckets has no more than 16 slots");
         assert_eq!(slots(next - 1), table, "capacity {}", next - 1);
         assert_eq!(slots(next), table + 2 * layout.slots, "capacity {next}");

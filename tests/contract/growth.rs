@@ -112,12 +112,6 @@ fn the_greatest_capacity_is_reached(layout: Layout) {
     }
 }
 
-/// By how much the load may be below the target in a table of so many slots: growth goes by the load of the whole table
-/// at every 64th of its size at the least, and in a small table at every bucket.
-fn allowance(layout: Layout, target: f64, slots: usize) -> f64 {
-    target / (slots / layout.slots).min(64) as f64
-}
-
 /// However an item is stored, at every insert: not below the target from the first growth on, nor far above it while it
 /// may grow. (A search for room that fails would let it grow later, by thirteen points or more.) Maplets, whatever is
 /// left of the extra bits, by which inserts take turns to look at the load; and filters with the target of the builder.
@@ -155,7 +149,9 @@ fn stays_at(layout: Layout, target: f64, subject: &dyn Subject, from: usize) {
         grown += 1;
         // Without those that splits have doubled, and else with them.
         let (items, load) = (subject.len() as f64 / slots as f64, subject.load_factor());
-        let least = target - allowance(layout, target, slots);
+        // Growth goes by the load of the whole table at every 64th of its size at the least, and in a small table at
+        // every bucket.
+        let least = target * (1.0 - 1.0 / (slots / layout.slots).min(64) as f64);
         assert!(items.max(load) >= least, "{load}, less than {least}: {subject:?}");
         let above = if slots < 1024 * layout.slots { 1.0 } else { load_above(slots) };
         assert!(load < target + above, "{load}: {subject:?}");

@@ -10,7 +10,6 @@ use crate::common::{LAYOUTS, Layout, Maplet, Subject, hashes, is_expected, scatt
 
 of_each_layout! {
     candidates_are_as_few_as_stated
-    short_fingerprints_hold_what_they_are_made_for
     long_fingerprints_meet_as_often_as_stated
 }
 
@@ -68,26 +67,6 @@ fn candidates_are_as_few_as_stated(layout: Layout) {
         println!("{false_ones} beside the values of present keys, {stated:.0} stated");
         // Two keys that meet are found for each other.
         assert!((false_ones - stated).abs() < 0.03 * stated + scatter(stated, 2.0));
-    }
-}
-
-/// With the longest values, from the smallest table to a large one.
-fn short_fingerprints_hold_what_they_are_made_for(layout: Layout) {
-    let bits = *widths(layout).last().expect("the longest");
-    let small = (1..200).map(|pairs| (pairs, usually(4, 20)));
-    let large = [(1000, usually(4, 20)), (10_000, usually(1, 5)), (100_000, usually(1, 2))];
-    let large = large.into_iter().chain(usually(None, Some((1_000_000, 1))));
-    for (pairs, seeds) in small.chain(large) {
-        for seed in 0..seeds {
-            let maplet = layout.maplet(pairs, bits);
-            for hash in hashes(seed ^ (pairs as u64) << 20).take(pairs) {
-                assert_eq!(
-                    maplet.insert(&Prehashed(hash), 1),
-                    Ok(()),
-                    "capacity {pairs}, seed {seed}"
-                );
-            }
-        }
     }
 }
 

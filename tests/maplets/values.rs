@@ -102,49 +102,46 @@ fn beside_writers(maplet: &dyn Subject, most: usize) {
                 value ^= 1;
             }
         });
-        let writers: Vec<_> = (0..2)
-            .map(|number| {
-                scope.spawn(move || {
-                    let _stopped = Stopped(writing);
-                    let (mut random, mut held) = (random(number), Vec::<Item>::new());
-                    let mut new = hashes(10 + number);
-                    for _ in 0..rounds {
-                        let hash = new.next().expect("a hash");
-                        if held.len() < most / 4 {
-                            let value = random.random_range(0..=top);
-                            while maplet.insert((hash, value)).is_err() {
-                                // Of those that leave, and nobody has held back.
-                                let gone = maplet.remove_value(0) + maplet.remove_value(1);
-                                removed.fetch_add(gone, Ordering::SeqCst);
-                            }
-                            if value > 1 {
-                                held.push((hash, value));
-                            } else {
-                                stored.fetch_add(1, Ordering::SeqCst);
-                            }
-                        } else {
-                            let at = random.random_range(0..held.len());
-                            let item = held.swap_remove(at);
-                            if random.random_range(0..2) == 0 {
-                                assert!(maplet.remove(item), "{maplet:?}");
-                            } else {
-                                let leaving = random.random_range(0..2);
-                                assert!(maplet.replace(item, leaving), "{maplet:?}");
-                                stored.fetch_add(1, Ordering::SeqCst);
-                            }
+        let writers = [0, 1].map(|number| {
+            scope.spawn(move || {
+                let _stopped = Stopped(writing);
+                let (mut random, mut held) = (random(number), Vec::<Item>::new());
+                let mut new = hashes(10 + number);
+                for _ in 0..rounds {
+                    let hash = new.next().expect("a hash");
+                    if held.len() < most / 4 {
+                        let value = random.random_range(0..=top);
+                        while maplet.insert((hash, value)).is_err() {
+                            // Of those that leave, and nobody has held back.
+                            let gone = maplet.remove_value(0) + maplet.remove_value(1);
+                            removed.fetch_add(gone, Ordering::SeqCst);
                         }
-                        if !held.is_empty() {
-                            let (hash, value) = held[random.random_range(0..held.len())];
-                            assert!(maplet.values(hash).contains(&value));
-                            assert!(maplet.contains(hash));
+                        if value > 1 {
+                            held.push((hash, value));
+                        } else {
+                            stored.fetch_add(1, Ordering::SeqCst);
+                        }
+                    } else {
+                        let at = random.random_range(0..held.len());
+                        let item = held.swap_remove(at);
+                        if random.random_range(0..2) == 0 {
+                            assert!(maplet.remove(item), "{maplet:?}");
+                        } else {
+                            let leaving = random.random_range(0..2);
+                            assert!(maplet.replace(item, leaving), "{maplet:?}");
+                            stored.fetch_add(1, Ordering::SeqCst);
                         }
                     }
-                    held
-                })
+                    if !held.is_empty() {
+                        let (hash, value) = held[random.random_range(0..held.len())];
+                        assert!(maplet.values(hash).contains(&value));
+                        assert!(maplet.contains(hash));
+                    }
+                }
+                held
             })
-            .collect();
-        let left = writers.into_iter().flat_map(|writer| writer.join().expect("no assertion"));
-        left.collect::<Vec<Item>>()
+        });
+        writers.map(|writer| writer.join().expect("no assertion")).concat()
     });
     let gone = removed.load(Ordering::SeqCst) + maplet.remove_value(0) + maplet.remove_value(1);
     assert_eq!(gone, stored.load(Ordering::SeqCst), "{maplet:?}");

@@ -85,8 +85,8 @@ fn in_turn(what: &str, mut case: impl FnMut(&mut Memory)) -> usize {
 /// Filters or maplets, a size of them, and what is done with one.
 struct Setup {
     kind: Kind,
-    capacity: usize,
-    max_capacity: usize,
+    /// The first capacity, and the greatest.
+    sizes: [usize; 2],
     /// Items that it holds.
     items: usize,
     /// Items that a batch or a merge adds, or that it is to have room for.
@@ -98,24 +98,18 @@ struct Setup {
 fn setups() -> impl Iterator<Item = Setup> {
     Kind::each(default_layout(), 3).into_iter().flat_map(|kind| {
         let sizes: &[_] = if kind.grows {
-            &[(1, 100, 20, 70), (2500, 10_000, 2000, 7000), (1, 10_000_000, 2000, 12_000)]
+            &[([1, 100], 20, 70), ([2500, 10_000], 2000, 7000), ([1, 10_000_000], 2000, 12_000)]
         } else {
-            &[(10, 10, 5, 5), (30_000, 30_000, 2000, 1000)]
+            &[([10; 2], 5, 5), ([30_000; 2], 2000, 1000)]
         };
-        let setup = move |&(capacity, max_capacity, items, more)| Setup {
-            kind,
-            capacity,
-            max_capacity,
-            items,
-            more,
-        };
-        sizes.iter().map(setup)
+        sizes.iter().map(move |&(sizes, items, more)| Setup { kind, sizes, items, more })
     })
 }
 
 impl Setup {
     fn build(&self) -> Result<Box<dyn Subject>, Error> {
-        self.kind.try_build(self.capacity, self.max_capacity)
+        let [first, most] = self.sizes;
+        self.kind.try_build(first, most)
     }
 
     /// The items that it holds, and then the others.

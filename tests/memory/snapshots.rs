@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 
 use coucal::{AnyLayout, Error, Growable, Prehashed, Snapshot, Storage};
-use coucal_reference::format::{HEADER, at, seal};
+use coucal_reference::format::{HEADER, at, seal, size};
 
 use super::allocator::{counted, peak_of};
 use crate::common::{Filter, HASHER, Kind, LEAST_BUCKETS, Layout, default_layout, hashes, usually};
@@ -95,8 +95,7 @@ fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
 fn terabytes() -> Vec<u8> {
     let filter = default_layout().filter(0);
     let items = 1_u64 << 43;
-    // The sizes of docs/format.md for the load of `Fp16x4`.
-    let words = 2 * ((items as f64 / 0.96 + 2.5 * (items as f64).sqrt()) / 8.0).ceil() as u64;
+    let words = size(items, default_layout()).expect("fewer than the most");
     let sizes = [at::FIRST, at::MAX_BUCKETS, at::WORDS].map(|at| (at, words));
     let capacities = [at::CAPACITY, at::MAX_CAPACITY].map(|at| (at, items));
     header(&filter, &[&sizes[..], &capacities].concat())

@@ -9,44 +9,30 @@ use super::twins;
 use crate::common::{Kind, LEAST_BUCKETS, Layout, Random, widths};
 
 of_each_layout! {
-    filters
-    maplets
+    of_fixed_size
     replicas_agree
 }
 
 of_each_growing_layout! {
-    growing_filters
-    growing_maplets
-    filters_with_twins
-    maplets_with_twins
+    that_grow
+    with_twins
 }
 
-fn of_fixed_size(layout: Layout, longest: u32) {
-    fixed(20, layout, longest, &|_, capacity, value_bits| {
-        Kind { layout, grows: false, value_bits }.try_build(0, capacity)
-    });
+/// Filters, and then maplets.
+fn of_fixed_size(layout: Layout) {
+    for longest in [0, layout.longest_values()] {
+        fixed(20, layout, longest, &|_, capacity, value_bits| {
+            Kind { layout, grows: false, value_bits }.try_build(0, capacity)
+        });
+    }
 }
 
-fn that_grow(layout: Layout, longest: u32) {
-    growing(20, longest, &|first, most, value_bits| {
-        Kind { layout, grows: true, value_bits }.try_build(first, most)
-    });
-}
-
-fn filters(layout: Layout) {
-    of_fixed_size(layout, 0);
-}
-
-fn maplets(layout: Layout) {
-    of_fixed_size(layout, layout.longest_values());
-}
-
-fn growing_filters(layout: Layout) {
-    that_grow(layout, 0);
-}
-
-fn growing_maplets(layout: Layout) {
-    that_grow(layout, layout.longest_values());
+fn that_grow(layout: Layout) {
+    for longest in [0, layout.longest_values()] {
+        growing(20, longest, &|first, most, value_bits| {
+            Kind { layout, grows: true, value_bits }.try_build(first, most)
+        });
+    }
 }
 
 /// Hashes that are not alike, and few of them, so that they meet again.
@@ -55,27 +41,18 @@ fn few(seed: u64, distinct: usize) -> Vec<u64> {
 }
 
 /// Half of them are of the class of another. From the smallest table.
-fn with_twins(layout: Layout, value_bits: u32, count: u32, most_twins: usize) {
-    let kind = Kind { layout, grows: true, value_bits };
-    let most = kind.greatest_exact(1, 3000);
-    assert_eq!(kind.build(1, most).slots(), LEAST_BUCKETS * layout.slots);
-    let twins = twins(layout, value_bits, 30);
-    let cases = (any::<u64>(), 1..most_twins, ops(300, 10));
-    check(count, cases, |(seed, distinct, ops)| {
-        let siblings = twins.iter().take(distinct).copied().collect::<Vec<_>>();
-        let hashes = [siblings.as_flattened(), &few(seed, 2 * distinct)].concat();
-        let new = || Modelled::new(kind.build(1, most)).with_hashes(hashes.clone());
-        apply_all([new(), new()], &ops);
-    });
-}
-
-fn filters_with_twins(layout: Layout) {
-    with_twins(layout, 0, 20, 60);
-}
-
-fn maplets_with_twins(layout: Layout) {
-    for bits in widths(layout.longest_values()) {
-        with_twins(layout, bits, 8, 30);
+fn with_twins(layout: Layout) {
+    for kind in Kind::all(layout, widths).into_iter().filter(|kind| kind.grows) {
+        let most = kind.greatest_exact(1, 3000);
+        assert_eq!(kind.build(1, most).slots(), LEAST_BUCKETS * layout.slots);
+        let twins = twins(layout, kind.value_bits, 30);
+        let (count, most_twins) = if kind.value_bits == 0 { (20, 60_usize) } else { (8, 30) };
+        check(count, (any::<u64>(), 1..most_twins, ops(300, 10)), |(seed, distinct, ops)| {
+            let siblings = twins.iter().take(distinct).copied().collect::<Vec<_>>();
+            let hashes = [siblings.as_flattened(), &few(seed, 2 * distinct)].concat();
+            let new = || Modelled::new(kind.build(1, most)).with_hashes(hashes.clone());
+            apply_all([new(), new()], &ops);
+        });
     }
 }
 

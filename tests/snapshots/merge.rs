@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{
-    AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, Fp16x4, Growable, StableHashBuilder,
-    Storage,
+    CuckooFilter, DefaultHashBuilder, Error, Fp16x4, Growable, StableHashBuilder, Storage,
 };
 
 use crate::common::{
@@ -152,9 +151,8 @@ fn what_is_not_alike_is_an_error() {
     assert!(matches!(error, Error::OtherSize { slots, other } if slots < other), "{error}");
     assert!(error.to_string().contains("build both with the same capacity"), "{error}");
 
-    let other_seed = CuckooFilter::builder().any_layout().capacity(1000);
-    let other_seed = other_seed.hasher(StableHashBuilder::new(8)).build().unwrap();
-    let error = filter.merge(&other_seed).unwrap_err();
+    let other_seed = default_layout().filters().capacity(1000).hasher(StableHashBuilder::new(8));
+    let error = filter.merge(&other_seed.build().unwrap()).unwrap_err();
     assert_eq!(error, Error::OtherHasher);
     assert!(error.to_string().contains("clones of"), "{error}");
     let [one, other] =
@@ -164,17 +162,9 @@ fn what_is_not_alike_is_an_error() {
     let [one, other] = [1, 2].map(|bits| default_layout().maplet(100, bits));
     assert_eq!(one.merge(&other), Err(Error::OtherValueBits { value_bits: 1, other: 2 }));
 
-    let any = |rate| -> AnyCuckooFilter<_> {
-        CuckooFilter::builder()
-            .capacity(1000)
-            .false_positive_rate(rate)
-            .any_layout()
-            .hasher(HASHER)
-            .build()
-            .unwrap()
-    };
-    let error = any(0.01).merge(&any(0.0001)).unwrap_err();
-    assert_eq!(error, Error::OtherLayout { other: "SemiSorted17x4", filter: "Fp12x5" });
+    let [one, other] = ["Fp12x5", "Fp16x4"].map(|name| Layout::named(name).filter(1000));
+    let error = Error::OtherLayout { other: "Fp16x4", filter: "Fp12x5" };
+    assert_eq!(one.merge(&other), Err(error));
     assert_eq!(filter.len(), 10);
 }
 

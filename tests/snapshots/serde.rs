@@ -1,13 +1,12 @@
 //! Snapshots in the data formats of `serde`, by the feature of that name.
 
-use std::hash::RandomState;
 use std::time::Duration;
 
 use coucal::{
-    AnyCuckooFilter, AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView,
+    AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView,
     ExpiringCuckooFilter, Fp16x4, GrowableExpiringCuckooFilter, Snapshot, StableHashBuilder,
 };
-use serde_core::{Deserialize, Serialize};
+use serde_core::Deserialize;
 
 use crate::common::{Filter, default_layout};
 
@@ -84,19 +83,6 @@ fn damaged_bytes_are_an_error() {
     assert!(serde_json::from_str::<Snapshot>("[1, 2, 300]").is_err());
     let error = serde_json::from_str::<Snapshot>("7").unwrap_err().to_string();
     assert!(error.contains("the bytes of a snapshot"), "{error}");
-}
-
-#[test]
-fn another_hasher_is_an_error() {
-    let snapshot = filter().snapshot().unwrap();
-    assert!(AnyCuckooFilter::from_snapshot(&snapshot, RandomState::new()).is_err());
-}
-
-/// As a field of a type of the user's own.
-#[test]
-fn is_for_any_format() {
-    fn both_ways<T: Serialize + for<'de> Deserialize<'de>>() {}
-    both_ways::<Snapshot>();
 }
 
 /// As a field of a derived type is, which lives no longer than what it borrows.

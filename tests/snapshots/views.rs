@@ -22,17 +22,13 @@ fn views(layout: Layout) {
     }
 }
 
-/// The hashes that are inserted, and others.
-fn looked_for(items: usize) -> Vec<u64> {
-    hashes(17).take(items + usually(1000, 100_000)).collect()
-}
-
 /// With a third of the items, and copies of some that find no room in their buckets, at each alignment.
 fn is_viewed(subject: &dyn Subject, items: usize) {
     let top = (1_u64 << subject.value_bits()) - 1;
     let item =
         |hash: u64, at: usize| -> Item { (hash, (((hash >> 7) + at as u64) & top) as Value) };
-    let hashes = looked_for(items);
+    // Those that are inserted, and others.
+    let hashes: Vec<u64> = hashes(17).take(items + usually(1000, 100_000)).collect();
     for (at, &hash) in hashes[..items].iter().enumerate() {
         let copies = if at % 97 == 5 { 20 } else { usize::from(at % 3 == 0) };
         for copy in 0..copies {

@@ -15,16 +15,18 @@ of_each_layout! {
     copies_or_values_of_many
 }
 
-/// Many more than its buckets have slots: the table does not grow for them, and with another of that kind all find room.
+/// Many more than its buckets have slots, in a maplet with two values: the table does not grow for them, and with another
+/// of that kind all find room.
 fn copies_of_one_item(layout: Layout) {
     for (kind, capacity) in kinds(layout).into_iter().flat_map(|kind| [(kind, 100), (kind, 20_000)])
     {
-        let copies = vec![(1, 1 & kind.top()); 5000];
+        let copies: Vec<Item> = (0..5000).map(|n| (1, n & 1 & kind.top())).collect();
         let [one, other] = [0; 2].map(|_| {
             let subject = kind.build(1, capacity);
             let slots = subject.slots();
             assert_eq!(subject.insert_many(&copies), Ok(()), "{subject:?}");
-            assert_eq!(subject.stashed(), (1, copies.len() - 2 * layout.slots));
+            let entries = 1 + kind.top().min(1) as usize;
+            assert_eq!(subject.stashed(), (entries, copies.len() - 2 * layout.slots));
             assert_eq!(subject.slots(), slots);
             subject
         });
@@ -80,7 +82,9 @@ fn fills_and_empties(kind: Kind, mut held: Vec<Item>) {
     }
     holds(&*subject, &held);
     assert!(subject.stashed().0 > 0, "{subject:?}");
-    let subject = subject.restored(&subject.bytes()).expect("what was just written");
+    let bytes = subject.bytes();
+    let subject = subject.restored(&bytes).expect("what was just written");
+    assert!(subject.bytes() == bytes);
     holds(&*subject, &held);
     held.shuffle(&mut random(11));
     for item in held.split_off(held.len() / 2) {

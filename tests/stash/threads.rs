@@ -7,12 +7,8 @@ use std::thread;
 
 use coucal_reference::format::Value;
 
-use coucal::Prehashed;
-
 use super::{empties, kinds};
-use crate::common::{
-    Filter, Item, Layout, Stopped, Subject, default_layout, fill, hashes, repetitions, turn,
-};
+use crate::common::{Item, Layout, Stopped, Subject, hashes, repetitions, turn};
 
 of_each_layout!(beside_writers_of_a_hot_item);
 
@@ -98,65 +94,5 @@ fn beside_writers(subject: &dyn Subject) {
 fn beside_writers_of_a_hot_item(layout: Layout) {
     for kind in kinds(layout) {
         beside_writers(&*kind.build(1, 200));
-    }
-}
-
-/// What is looked up is the same before and beside the writers, and none of it is inserted: writers insert and remove
-/// copies of items that are there throughout. So an answer can differ only if a lookup gives up.
-fn lookups_beside_stashing(stashed_items: usize, filter: &Filter) {
-    const LOOKERS: u64 = 8;
-    const STASHERS: usize = 2;
-    let _turn = turn();
-    let slots_of_two = 2 * default_layout().slots;
-    let hot: Vec<u64> = hashes(41).take(stashed_items).collect();
-    // Of every second one nothing is in the stash, from time to time.
-    for (at, &hash) in hot.iter().enumerate() {
-        filter.insert_many(Prehashed::slice(&vec![hash; slots_of_two + at % 2])).expect("room");
-    }
-    let room = filter.capacity() - filter.len();
-    fill(filter, hashes(43).take(room * 9 / 10));
-    let lookups = repetitions(150_000, 10_000_000) as usize;
-    let reported = |seed: u64| -> Vec<bool> {
-        hashes(seed + 100).take(lookups).map(|hash| filter.contains(&Prehashed(hash))).collect()
-    };
-    let quiet: Vec<Vec<bool>> = (0..LOOKERS).map(reported).collect();
-    let start = Barrier::new(LOOKERS as usize + STASHERS);
-    let looking = AtomicUsize::new(LOOKERS as usize);
-    let beside: Vec<Vec<bool>> = thread::scope(|scope| {
-        let (start, looking, hot) = (&start, &looking, &hot);
-        for number in 0..STASHERS {
-            scope.spawn(move || {
-                start.wait();
-                for &hash in hot.iter().skip(number).step_by(STASHERS).cycle() {
-                    if looking.load(Ordering::SeqCst) == 0 {
-                        break;
-                    }
-                    assert_eq!(filter.insert(&Prehashed(hash)), Ok(()));
-                    assert!(filter.remove(&Prehashed(hash)));
-                }
-            });
-        }
-        let look = |seed| {
-            let _stopped = Stopped(looking);
-            start.wait();
-            reported(seed)
-        };
-        let lookers: Vec<_> = (0..LOOKERS).map(|seed| scope.spawn(move || look(seed))).collect();
-        lookers.into_iter().map(|each| each.join().expect("a reader")).collect()
-    });
-    let pairs = || quiet.iter().flatten().zip(beside.iter().flatten());
-    let missed = pairs().filter(|&(&quiet, &beside)| quiet && !beside).count();
-    let more = pairs().filter(|&(&quiet, &beside)| !quiet && beside).count();
-    let before = quiet.iter().flatten().filter(|&&found| found).count();
-    println!("{before} found before, {more} more beside writers: {:?}", filter.stats());
-    assert_eq!(missed, 0, "found before, and not beside the writers");
-    assert!(more as u64 <= filter.stats().inconclusive_lookups);
-    assert!(more as f64 <= 10.0 + 0.3 * before as f64, "{more} answers more than {before}");
-}
-
-#[test]
-fn the_rate_stays_beside_writers_of_stashed_items() {
-    for (stashed_items, capacity) in [(3, 100), (200, 20_000), (4000, 200_000)] {
-        lookups_beside_stashing(stashed_items, &default_layout().filter(capacity));
     }
 }

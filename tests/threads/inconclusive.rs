@@ -11,7 +11,7 @@ use rand::Rng;
 
 use coucal::Prehashed;
 
-use crate::common::{Filter, default_layout, random, repetitions, turn, usually};
+use crate::common::{Filter, default_layout, hashes, random, repetitions, turn, usually};
 
 /// Lookups of each reader.
 fn lookups() -> u64 {
@@ -41,6 +41,21 @@ fn kicks(filter: &Filter, stop: &AtomicBool, seed: u64) {
                 filter.remove(&Prehashed(hash));
             }
         }
+    }
+}
+
+/// Copies of some items for which their buckets have no room: they change the stash each time.
+fn stashing(filter: &Filter, stop: &AtomicBool, seed: u64) {
+    let hot: Vec<u64> = hashes(seed + 100).take(1 + filter.slots() / 200).collect();
+    let slots_of_two = 2 * default_layout().slots;
+    // Of every second one nothing is in the stash, from time to time.
+    for (at, &hash) in hot.iter().enumerate() {
+        let copies = vec![hash; slots_of_two + at % 2];
+        filter.insert_many(Prehashed::slice(&copies)).expect("room");
+    }
+    for &hash in hot.iter().cycle().take_while(|_| !stop.load(Ordering::Relaxed)) {
+        assert_eq!(filter.insert(&Prehashed(hash)), Ok(()));
+        assert!(filter.remove(&Prehashed(hash)));
     }
 }
 
@@ -78,14 +93,17 @@ fn a_lookup_hardly_ever_gives_up() {
     let cores = thread::available_parallelism().map_or(2, |cores| cores.get() as u64);
     println!("| mix | writers | readers | lookups | inconclusive |\n|---|---|---|---|---|");
     for (writers, readers) in [(1, 1), (cores, cores), (3 * cores, cores)] {
-        for (name, write, capacity) in [
-            ("one group, 8 slots", one_group as Writer, 0),
-            ("kicks, 10,000 items", kicks, 10_000),
-            ("kicks, out of cache", kicks, usually(100_000, 1_000_000)),
+        for (name, write, capacity, load) in [
+            ("one group, 8 slots", one_group as Writer, 0, 0.0),
+            ("kicks, 10,000 items", kicks, 10_000, 0.9),
+            ("kicks, out of cache", kicks, usually(100_000, 1_000_000), 0.9),
+            ("stash, 100 items", stashing, 100, 0.4),
+            ("stash, 20,000 items", stashing, 20_000, 0.6),
+            ("stash, out of cache", stashing, usually(200_000, 1_000_000), 0.6),
         ] {
             let filter = default_layout().filter(capacity);
             let mut settled = random(7);
-            while capacity > 0 && filter.load_factor() < 0.9 {
+            while filter.load_factor() < load {
                 filter.insert(&Prehashed(settled.next_u64())).expect("far from full");
             }
             let (lookups, count) =

@@ -308,29 +308,6 @@ fn remove_then_insert_unique_of_one_class() {
     litmus(prepare, act, check);
 }
 
-/// Copies of a class for which the buckets have no room: of two that are inserted at once, or removed, none is lost.
-#[test]
-fn copies_beside_the_buckets() {
-    let filter = of_slots(128);
-    let class = one_class(&filter, 8);
-    for _ in 0..8 {
-        insert(&filter, class[0]);
-    }
-    // Each thread inserts a copy, or removes one; both at once do the same.
-    let act = |of: usize, round: u64| {
-        let hash = class[(round as usize / 64 % 8) * of];
-        if round.is_multiple_of(2) {
-            usize::from(filter.insert(&Prehashed(hash)).is_ok())
-        } else {
-            usize::from(filter.remove(&Prehashed(hash)))
-        }
-    };
-    let prepare = |round: u64| {
-        assert_eq!(filter.stats().stashed_copies, if round.is_multiple_of(2) { 0 } else { 2 });
-    };
-    litmus(prepare, act, |both| both[0] + both[1] == 2);
-}
-
 /// A third thread lets a table grow, bucket by bucket, and a new one when it cannot grow further. What two
 /// threads insert in each round lies anywhere, in buckets that are split at that time among others.
 #[test]

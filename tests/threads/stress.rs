@@ -32,8 +32,8 @@ const LONG: u64 = 100_000_000;
 /// What the threads do.
 #[derive(Clone, Copy)]
 struct Plan {
+    /// And as many readers.
     writers: usize,
-    readers: usize,
     /// Keys that are there all the time.
     settle: usize,
     /// Pairs or items at most.
@@ -72,7 +72,7 @@ impl Shared<'_> {
     /// Each settled key has its value, and those with another have that or the one that replaces it.
     fn look(&self, reader: usize) {
         let _stop = Stop(&self.stop);
-        let (last, first) = self.settled.split_at(reader * self.settled.len() / self.plan.readers);
+        let (last, first) = self.settled.split_at(reader * self.settled.len() / self.plan.writers);
         let batches = first.chunks(64).chain(last.chunks(64)).cycle();
         for (n, batch) in batches.enumerate() {
             let found: Vec<Vec<Value>> = match (n + reader) % 8 {
@@ -215,10 +215,10 @@ fn settled_keys_are_found(kind: Kind, subject: &dyn Subject, plan: Plan) -> u64 
         let is_large = slots >= 1024 * kind.layout.slots && kind.layout.slots >= 4;
         assert!(!is_large || subject.load_factor() >= 0.93, "{subject:?}");
     }
-    let start = &Barrier::new(plan.writers + plan.readers);
+    let start = &Barrier::new(2 * plan.writers);
     let held: Vec<Item> = thread::scope(|scope| {
         let shared = &shared;
-        for reader in 0..plan.readers {
+        for reader in 0..plan.writers {
             scope.spawn(move || {
                 start.wait();
                 shared.look(reader);
@@ -257,16 +257,9 @@ fn filters(layout: Layout) {
     let lookups = repetitions(250_000, LONG) / (buckets.len() * threads.len()) as u64;
     for (&buckets, threads) in buckets.iter().flat_map(|of| threads.map(|threads| (of, threads))) {
         let filter = layout.filter_of_slots(buckets * layout.slots);
-        let (slots, half) = (filter.slots(), threads / 2);
-        let plan = Plan {
-            writers: half,
-            readers: half,
-            settle: slots / 2,
-            most: (slots as f64 * 0.95) as usize,
-            operations: 0,
-            lookups,
-            seed: (slots * threads) as u64,
-        };
+        let (slots, writers, settle) = (filter.slots(), threads / 2, filter.slots() / 2);
+        let (most, seed) = ((slots as f64 * 0.95) as usize, (slots * threads) as u64);
+        let plan = Plan { writers, settle, most, operations: 0, lookups, seed };
         settled_keys_are_found(Kind { layout, grows: false, value_bits: 0 }, &filter, plan);
     }
 }
@@ -275,9 +268,8 @@ fn filters(layout: Layout) {
 fn maplets(layout: Layout) {
     for (most, value_bits, operations) in [(20, 1, 30_000), (500, 3, 30_000), (20_000, 2, 60_000)] {
         let kind = Kind { layout, grows: false, value_bits };
-        let operations = operations / usually(5, 1);
-        let (settle, lookups, seed) = (most / 4, 0, 1);
-        let plan = Plan { writers: 4, readers: 4, settle, most, operations, lookups, seed };
+        let (settle, operations) = (most / 4, operations / usually(5, 1));
+        let plan = Plan { writers: 4, settle, most, operations, lookups: 0, seed: 1 };
         settled_keys_are_found(kind, &*kind.build(0, most), plan);
     }
 }
@@ -287,11 +279,10 @@ fn small_maplets_grow(layout: Layout) {
     for round in 0..usually(3, 10) {
         let kind = Kind { layout, grows: true, value_bits: 1 + round % 3 };
         let slots = kind.build(1, 1).slots();
-        let most = (2 * slots) as f64 * layout.target();
-        let maplet = kind.build(1, most as usize);
-        let (most, operations, seed) = (most as usize, 10_000, round.into());
-        let plan =
-            Plan { writers: 4, readers: 4, settle: slots / 8, most, operations, lookups: 0, seed };
+        let most = ((2 * slots) as f64 * layout.target()) as usize;
+        let maplet = kind.build(1, most);
+        let (settle, operations, seed) = (slots / 8, 10_000, round.into());
+        let plan = Plan { writers: 4, settle, most, operations, lookups: 0, seed };
         settled_keys_are_found(kind, &*maplet, plan);
         assert!(maplet.slots() > slots, "{maplet:?}");
     }
@@ -312,18 +303,10 @@ fn grow_often(
         let (mut looks, mut round) = (0, 0);
         while round < times || looks < asked {
             let filter = kind.build(first, most);
-            let (half, settle) = (threads / 2, filter.slots() / 2);
+            let (writers, settle) = (threads / 2, filter.slots() / 2);
             // One of two steps makes it larger: so it is as large as it gets for some time.
-            let operations = 3 * (most - settle) / half;
-            let plan = Plan {
-                writers: half,
-                readers: half,
-                settle,
-                most,
-                operations,
-                lookups: 0,
-                seed: round,
-            };
+            let operations = 3 * (most - settle) / writers;
+            let plan = Plan { writers, settle, most, operations, lookups: 0, seed: round };
             looks += settled_keys_are_found(kind, &*filter, plan);
             round += 1;
         }
@@ -364,30 +347,29 @@ fn one_winner() {
         let bystanders = hashes(slots as u64).take(slots * 7 / 8);
         let stored = bystanders.filter(|&hash| filter.insert(&Prehashed(hash)).is_ok()).count();
         let contested = hashes(1).filter(|&hash| !filter.contains(&Prehashed(hash)));
+        let contested: Vec<Prehashed> = contested.take(500).map(Prehashed).collect();
         let barrier = Barrier::new(THREADS);
-        for hash in contested.take(500) {
-            let [inserted, refused, removed] = [const { AtomicUsize::new(0) }; 3];
-            let run = || {
-                barrier.wait();
-                match filter.insert_unique(&Prehashed(hash)) {
-                    Ok(is_new) => inserted.fetch_add(is_new.into(), Ordering::Relaxed),
-                    Err(error) => {
-                        assert_eq!(error, Error::Full);
-                        refused.fetch_add(1, Ordering::Relaxed)
-                    }
-                };
-                barrier.wait();
-                let won = inserted.load(Ordering::Relaxed);
-                assert_eq!(filter.count(&Prehashed(hash)), won);
-                barrier.wait();
-                let is_removed = filter.remove(&Prehashed(hash));
-                removed.fetch_add(is_removed.into(), Ordering::Relaxed);
-            };
-            thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(run))));
-            let [inserted, refused, removed] =
-                [inserted, refused, removed].map(AtomicUsize::into_inner);
-            assert_eq!(inserted, removed);
-            assert!(inserted == 1 || inserted == 0 && refused == THREADS, "{refused} are refused");
+        let contest = |item| {
+            barrier.wait();
+            let inserted = filter.insert_unique(item);
+            barrier.wait();
+            let copies = filter.count(item);
+            barrier.wait();
+            (inserted, copies, filter.remove(item))
+        };
+        let outcomes: Vec<Vec<_>> = thread::scope(|scope| {
+            let run = || contested.iter().map(contest).collect();
+            let threads = [(); THREADS].map(|()| scope.spawn(run));
+            threads.map(|thread| thread.join().expect("no panic")).into()
+        });
+        for at in 0..contested.len() {
+            let each = || outcomes.iter().map(|of_thread| &of_thread[at]);
+            let [won, lost, refused] = [Ok(true), Ok(false), Err(Error::Full)]
+                .map(|answer| each().filter(|(inserted, ..)| *inserted == answer).count());
+            assert_eq!(won + lost + refused, THREADS);
+            assert!(won == 1 || won == 0 && lost == 0, "{won} won, {lost} lost");
+            assert!(each().all(|&(_, copies, _)| copies == won));
+            assert_eq!(each().filter(|&&(.., is_removed)| is_removed).count(), won);
         }
         assert_eq!(filter.len(), stored);
     }
