@@ -10,10 +10,12 @@
 /// layout, the one with the most slots, the one with the fewest, and one with an encoding of its own.
 ///
 /// A model is a row: its items and its setup, what the threads do beside each other, how many executions there are at
-/// least, and the bound of preemptions. `L` is the layout. A mode of the setup may come last.
+/// least, and the bound of preemptions. `L` is the layout. Modes of the setup may come last. What the main thread does at
+/// the end may come behind the threads: then these are not recorded.
 ///
 /// ```text
 /// name: [x, y] = setup::<L>() => [insert(x), remove(y)] || [contains(x)], 120, 3;
+/// another: [x] = setup::<L>() => [stamp(x)] || [advance()] => [contains(x)], 120, 3, by_every_schedule;
 /// ```
 ///
 /// Or it is a function: `name` calls that of this name, and `name = function::<L>(arguments);` another one.
@@ -48,23 +50,24 @@ macro_rules! of_layouts {
     };
     (@run [$model:ident]) => { super::$model::<L>() };
     (@run [$model:ident = $call:expr]) => { $call };
-    (@run [$model:ident: $items:pat = $setup:expr => $($steps:tt)||+, $floor:expr,
-        $preemptions:expr $(, $mode:ident)?]) => {
+    (@run [$model:ident: $items:pat = $setup:expr => $($steps:tt)||+ $(=> $end:tt)?, $floor:expr,
+        $preemptions:expr $(, $mode:ident)*]) => {
         let (setup, $items) = $setup;
-        setup$(.$mode())?$(.thread($steps))+.check($floor, $preemptions);
+        let setup = setup$(.$mode())*$(.thread($steps))+$(.at_the_end($end))?;
+        setup.check($floor, $preemptions);
     };
     ($default:tt $some:tt $every:tt $($model:ident
         $(= $call:expr;)?
-        $(: $items:pat = $setup:expr => $($steps:tt)||+, $floor:expr,
-            $preemptions:expr $(, $mode:ident)?;)?
+        $(: $items:pat = $setup:expr => $($steps:tt)||+ $(=> $end:tt)?, $floor:expr,
+            $preemptions:expr $(, $mode:ident)*;)?
     )*) => {
         $(#[allow(non_snake_case, reason = "named after the layouts")]
         mod $model {
             #[allow(unused_imports, reason = "a row may need some")]
             use super::*;
 
-            of_layouts!(@each [$model $(= $call)? $(: $items = $setup => $($steps)||+,
-                $floor, $preemptions $(, $mode)?)?] $default $some $every);
+            of_layouts!(@each [$model $(= $call)? $(: $items = $setup => $($steps)||+ $(=> $end)?,
+                $floor, $preemptions $(, $mode)*)?] $default $some $every);
         })*
     };
     (@each $model:tt $default:tt $some:tt $every:tt) => {
@@ -76,7 +79,6 @@ macro_rules! of_layouts {
     };
 }
 
-mod ages;
 mod array;
 mod batches;
 mod costs;
@@ -128,6 +130,14 @@ fn with<M: Subject, const N: usize>(
     store: impl FnOnce(&mut Setup<M>, [Item; N]) -> &mut Setup<M>,
 ) -> With<M, N> {
     storing(items(setup, buckets), store)
+}
+
+/// The same, of so many generations.
+fn of_generations<M: Subject, const N: usize>(
+    generations: u32,
+    (setup, items): With<M, N>,
+) -> With<M, N> {
+    (setup.generations(generations), items)
 }
 
 /// The same with more of them stored.
