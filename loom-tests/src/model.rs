@@ -459,6 +459,21 @@ pub fn split<M: Subject>(buckets: usize) -> Step<M> {
     does(move |thread| thread.split(buckets) == buckets)
 }
 
+/// Tells all that this thread has done to whoever [receives](receive) this signal: there are two, each of which is sent
+/// once.
+pub fn send<M: Subject>(signal: usize) -> Step<M> {
+    does(move |thread| {
+        thread.send(signal);
+        true
+    })
+}
+
+/// If the signal was sent, and this thread sees it, the checker takes no answer from now on that the sender's operations
+/// do not allow.
+pub fn receive<M: Subject>(signal: usize) -> Step<M> {
+    maybe(does(move |thread| thread.receive(signal)))
+}
+
 /// [`Thread::widen`].
 pub fn widen<M: Subject>() -> Step<M> {
     does(|thread| {
@@ -605,7 +620,8 @@ impl<M: Subject> Model<M> {
             probe::stash::<M>(&shared, item.hash, item.home);
         }
         let setup = Arc::clone(setup);
-        let main = Thread { shared, setup, index: 0, known: Vec::new(), events: Vec::new() };
+        let (signals, known) = (Arc::default(), Vec::new());
+        let main = Thread { shared, setup, index: 0, signals, known, events: Vec::new() };
         let mut model = Self { main, bodies: Vec::new() };
         for at in 0..model.main.setup.threads.len() {
             model.thread(move |thread| thread.take(|setup| &setup.threads[at]));
@@ -640,13 +656,7 @@ impl<M: Subject> Model<M> {
             .into_iter()
             .enumerate()
             .map(|(index, body)| {
-                let mut thread = Thread {
-                    shared: Arc::clone(&main.shared),
-                    setup: Arc::clone(&main.setup),
-                    index: index + 1,
-                    known: main.known.clone(),
-                    events: Vec::new(),
-                };
+                let mut thread = Thread { index: index + 1, ..main.unrecorded() };
                 thread::spawn(move || {
                     body(&mut thread);
                     thread.events
@@ -668,6 +678,7 @@ pub struct Thread<M: Subject> {
     shared: Arc<M::Shared>,
     setup: Arc<Setup<M>>,
     index: usize,
+    signals: Arc<[Signal; 2]>,
     /// For each thread, how many of its operations happen before the next one of this thread.
     known: Vec<usize>,
     events: Vec<Event>,
@@ -829,8 +840,36 @@ impl<M: Subject> Thread<M> {
     /// A handle to the same filter, or maplet, whose operations are not recorded.
     #[must_use]
     pub fn unrecorded(&self) -> Self {
-        let (shared, setup) = (Arc::clone(&self.shared), Arc::clone(&self.setup));
-        Self { shared, setup, index: self.index, known: self.known.clone(), events: Vec::new() }
+        Self {
+            shared: Arc::clone(&self.shared),
+            setup: Arc::clone(&self.setup),
+            index: self.index,
+            signals: Arc::clone(&self.signals),
+            known: self.known.clone(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Publishes everything that this thread has done, by one of two signals, each of which is sent once.
+    fn send(&self, signal: usize) {
+        let signal = &self.signals[signal];
+        signal.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&self.known);
+        // Release: pairs with the Acquire in `receive`.
+        signal.sent.store(true, Ordering::Release);
+    }
+
+    /// Whether the signal was seen.
+    fn receive(&mut self, signal: usize) -> bool {
+        let signal = &self.signals[signal];
+        // Acquire: pairs with the Release in `send`.
+        let sent = signal.sent.load(Ordering::Acquire);
+        if sent {
+            let known = signal.known.lock().unwrap_or_else(PoisonError::into_inner);
+            for (mine, theirs) in self.known.iter_mut().zip(&*known) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+        sent
     }
 }
 
@@ -1136,36 +1175,8 @@ impl Counts {
 /// A happens-before edge between two threads of a model. A thread that has received the signal
 /// knows of every operation that its sender had done.
 #[derive(Default)]
-pub struct Signal {
+struct Signal {
     sent: AtomicBool,
     /// What the sender knew. Never contended, since loom runs one thread at a time.
     known: Mutex<Vec<usize>>,
-}
-
-impl Signal {
-    /// A signal that is sent once.
-    #[must_use]
-    pub fn new() -> Arc<Self> {
-        Arc::default()
-    }
-
-    /// Publishes everything that this thread has done.
-    pub fn send<M: Subject>(&self, thread: &Thread<M>) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&thread.known);
-        // Release: pairs with the Acquire in `received`.
-        self.sent.store(true, Ordering::Release);
-    }
-
-    /// Whether the signal was seen.
-    pub fn received<M: Subject>(&self, thread: &mut Thread<M>) -> bool {
-        // Acquire: pairs with the Release in `send`.
-        let sent = self.sent.load(Ordering::Acquire);
-        if sent {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            for (mine, theirs) in thread.known.iter_mut().zip(&*known) {
-                *mine = (*mine).max(*theirs);
-            }
-        }
-        sent
-    }
 }

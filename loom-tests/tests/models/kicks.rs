@@ -1,6 +1,5 @@
 //! Kicks against lookups.
 
-use coucal::Layout;
 use loom_tests::model::*;
 
 use crate::{by_slots, fewer_if_wide, last_slot, one_hop, two_hops};
@@ -39,30 +38,8 @@ models! {
         => [does(move |t| !t.insert(new) || t.remove(new)), contains(moved)]
         || [maybe(insert(back)), contains(moved)],
         by_slots::<L>([650, 2600, 30_000, 55_000, 100_000, 45_000, 90_000]), fewer_if_wide::<L>(1);
-    what_is_known_is_found
-}
-
-/// A lookup that happens after an insert finds the item, and one that happens after a removal does
-/// not.
-fn what_is_known_is_found<L: Layout>() {
-    let (setup, [_, new, filler]) = one_hop::<L>(3, 0);
-    setup.check_with(160, 2, move |model| {
-        let (inserted, removed) = (Signal::new(), Signal::new());
-        let (inserted_too, removed_too) = (inserted.clone(), removed.clone());
-        model.thread(move |t| {
-            assert!(t.insert(new));
-            inserted.send(t);
-            assert!(t.remove(new));
-            removed.send(t);
-            assert!(t.insert(filler));
-        });
-        model.thread(move |t| {
-            if removed_too.received(t) {
-                assert!(!t.contains(new));
-            } else if inserted_too.received(t) {
-                t.contains(new);
-            }
-            t.contains(new);
-        });
-    });
+    // A lookup that happens after the insert finds the item, and one that happens after the removal does not.
+    what_is_known_is_found: [_, new, filler] = one_hop::<L>(0, 3)
+        => [insert(new), send(0), remove(new), send(1), insert(filler)]
+        || [receive(1), receive(0), maybe(contains(new)), maybe(contains(new))], 160, 2;
 }
