@@ -18,8 +18,6 @@ growing_models! {
         => [split(1)] || [contains(goes), contains(stays)], 3500, 3, by_every_schedule;
     end_of_level_against_lookups_the_other_way: [goes, stays] = one_split::<L>(1)
         => [split(1)] || [contains(goes.swapped()), contains(stays)], 3500, 3, by_every_schedule;
-    split_against_two_lookups: [goes, _] = one_split::<L>(0)
-        => [split(1)] || [contains(goes)] || [contains(goes.swapped())], 22_000, 2;
     // Two fingerprints go that have different versions.
     split_of_several_against_lookups: [x, y] = with(
         Growing::<L>::growable(2, 4), [(2, 1); 2], |s, items| s.store(0, &items),
@@ -40,9 +38,6 @@ growing_models! {
     item_that_goes_twice_against_lookup: [item] = with(
         Growing::<L>::growable(2, 8), [(6, 1)], |s, items| s.store(0, &items),
     ) => [split(2), split(3)] || [contains(item)], 390_000, 3;
-    split_against_batch_of_lookups: [goes, stays] = one_split::<L>(0)
-        => [split(1)]
-        || [does(move |t| t.contains_many(&[stays, goes, goes.swapped()]) == [true; 3])], 3500, 2;
     // A lookup that happens after an insert into the new bucket finds the item.
     insert_into_the_new_bucket_known_to_a_lookup: [new] = adding(
         one_split::<L>(0), |s, _| [s.item(2, 1)],

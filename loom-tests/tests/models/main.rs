@@ -185,8 +185,12 @@ fn two_hops<M: Subject>(near: (usize, usize), far: (usize, usize)) -> With<M, 5>
 ///
 /// `[moved, new, back, low, high]`.
 fn last_slot<M: Subject>(first: usize, second: usize) -> With<M, 5> {
-    let buckets = [(first, second), (0, 1), (2, 3), (0, 1), (2, 3)];
-    with(Setup::new(4), buckets, |s, [moved, _, _, low, high]| {
+    last_slot_in(Setup::new(4), (first, second))
+}
+
+/// The same of another setup, in which `moved` has these buckets.
+fn last_slot_in<M: Subject>(setup: Setup<M>, moved: (usize, usize)) -> With<M, 5> {
+    with(setup, [moved, (0, 1), (2, 3), (0, 1), (2, 3)], |s, [moved, _, _, low, high]| {
         s.store(0, &[moved]).fill(0, low).fill(1, low);
         s.fill(2, high).fill_but_one(3, high)
     })

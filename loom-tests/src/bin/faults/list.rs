@@ -103,7 +103,7 @@ const SPLIT_THEN_LOOKUPS: &str = "order::insert_and_split_with_insert_then_looku
 const SPLIT_THAT_DROPS: &str = "order::split_that_drops_and_insert_then_lookups";
 const SNAPSHOT_AND_INSERT: &str = "snapshots::insert_beside_a_snapshot";
 const SNAPSHOT_AND_SPLIT: &str = "snapshots::split_beside_a_snapshot snapshots::end_of_level";
-const KICKS: &str = "kicks::kick_and_removal kicks::kick_removal_and_insert";
+const KICKS: &str = "kicks::kick_removal_and_insert";
 const ORDER: &str = "order::inserts_then_lookups order::kick_and_insert \
     order::removals_then_lookups order::insert_and_removal";
 const SWEEP_AND_KICK: &str = "expiry::kick_beside_a_sweep";
