@@ -59,6 +59,8 @@ pub struct Setup<M: Subject> {
     stored: Vec<Stored>,
     /// Of which a copy is in the stash.
     stashed: Vec<Item>,
+    /// What another table holds, which a thread merges.
+    merged: Vec<Item>,
     /// 0 in a table without generations.
     generations: u32,
     narrow: bool,
@@ -98,6 +100,7 @@ impl<M: Subject> Setup<M> {
             classes: Vec::new(),
             stored: Vec::new(),
             stashed: Vec::new(),
+            merged: Vec::new(),
             generations: 0,
             narrow: false,
             exact_seq_cst: false,
@@ -210,6 +213,13 @@ impl<M: Subject> Setup<M> {
     /// Puts one copy of each item into the stash.
     pub fn stash(&mut self, items: &[Item]) -> &mut Self {
         self.stashed.extend(items);
+        self
+    }
+
+    /// What is [merged](merge): a filter that has as many buckets as this one began with and holds these items, each in the
+    /// bucket that its lookups read first.
+    pub fn merged(&mut self, items: &[Item]) -> &mut Self {
+        self.merged.extend(items);
         self
     }
 
@@ -454,6 +464,11 @@ pub fn snapshot<M: Subject, const N: usize>(once: [Item; N]) -> Step<M> {
     })
 }
 
+/// [`Thread::merge`].
+pub fn merge<M: Storage + 'static>(stored: usize) -> Step<M> {
+    does(move |thread| thread.merge(stored))
+}
+
 /// [`Thread::split`], of this number of buckets.
 pub fn split<M: Subject>(buckets: usize) -> Step<M> {
     does(move |thread| thread.split(buckets) == buckets)
@@ -619,27 +634,22 @@ impl<M: Subject> Model<M> {
         for item in &setup.stashed {
             probe::stash::<M>(&shared, item.hash, item.home);
         }
+        let merged = (!setup.merged.is_empty()).then(|| {
+            let other = probe::empty::<M>(began_with, began_with, 0);
+            for item in &setup.merged {
+                let [first, _] = item.home.buckets::<M>(began_with);
+                assert!(probe::put::<M>(&other, first, item.home, ALL));
+            }
+            Arc::new(probe::image::<M>(&other))
+        });
         let setup = Arc::clone(setup);
         let (signals, known) = (Arc::default(), Vec::new());
-        let main = Thread { shared, setup, index: 0, signals, known, events: Vec::new() };
+        let main = Thread { shared, setup, merged, index: 0, signals, known, events: Vec::new() };
         let mut model = Self { main, bodies: Vec::new() };
         for at in 0..model.main.setup.threads.len() {
             model.thread(move |thread| thread.take(|setup| &setup.threads[at]));
         }
         model
-    }
-
-    /// The image of another filter, which has as many buckets as this one began with and holds these items, each in
-    /// the bucket that its lookups read first.
-    #[must_use]
-    pub fn image_of(&self, items: &[Item]) -> Image {
-        let began_with = self.main.setup.began_with;
-        let shared = probe::empty::<M>(began_with, began_with, 0);
-        for item in items {
-            let [first, _] = item.home.buckets::<M>(began_with);
-            assert!(probe::put::<M>(&shared, first, item.home, ALL));
-        }
-        probe::image::<M>(&shared)
     }
 
     /// Adds a thread. The main thread takes no part in a model: if it did, loom would explore too
@@ -678,6 +688,7 @@ pub struct Thread<M: Subject> {
     shared: Arc<M::Shared>,
     setup: Arc<Setup<M>>,
     index: usize,
+    merged: Option<Arc<Image>>,
     signals: Arc<[Signal; 2]>,
     /// For each thread, how many of its operations happen before the next one of this thread.
     known: Vec<usize>,
@@ -843,6 +854,7 @@ impl<M: Subject> Thread<M> {
         Self {
             shared: Arc::clone(&self.shared),
             setup: Arc::clone(&self.setup),
+            merged: self.merged.clone(),
             index: self.index,
             signals: Arc::clone(&self.signals),
             known: self.known.clone(),
@@ -874,9 +886,9 @@ impl<M: Subject> Thread<M> {
 }
 
 impl<M: Storage + 'static> Thread<M> {
-    /// Whether all that the image holds was stored. If not, `stored` items had been, and were taken
-    /// back.
-    pub fn merge(&mut self, image: &Image, stored: usize) -> bool {
+    /// Whether all that is [merged](Setup::merged) was stored. If not, `stored` items had been, and were taken back.
+    pub fn merge(&mut self, stored: usize) -> bool {
+        let image = self.merged.as_ref().expect("what is merged");
         let classes = self.setup.classes_in(image).into_iter();
         let merged = probe::merge::<M>(&self.shared, image);
         for class in classes.clone().take(if merged.is_ok() { usize::MAX } else { stored }) {

@@ -42,11 +42,11 @@ growing_models! {
     insert_into_the_new_bucket_known_to_a_lookup: [new] = adding(
         one_split::<L>(0), |s, _| [s.item(2, 1)],
     ) => [split(1), insert(new), send(0)] || [receive(0), maybe(contains(new))],
-        800, 2, by_every_schedule;
+        600, 2, by_every_schedule;
     // One that happens after the removal of what has gone does not.
     removal_of_what_has_gone_known_to_a_lookup: [goes, _] = one_split::<L>(0)
         => [split(1), remove(goes), send(0)] || [receive(0), maybe(contains(goes))],
-        1200, 2, by_every_schedule;
+        800, 2, by_every_schedule;
     // The removal finds the item in the old bucket, and it goes: the removal must try again. It counts
     // the slot where it frees it.
     removal_of_what_goes_in_its_direction: [goes, _] = one_split::<L>(0)
