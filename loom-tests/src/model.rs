@@ -59,13 +59,20 @@ pub struct Setup<M: Subject> {
     stored: Vec<Stored>,
     /// Of which a copy is in the stash.
     stashed: Vec<Item>,
+    /// What another table holds, which a thread merges.
+    merged: Vec<Item>,
     /// 0 in a table without generations.
     generations: u32,
     narrow: bool,
     exact_seq_cst: bool,
     every_schedule: bool,
     threads: Vec<Vec<Step<M>>>,
+    at_the_end: Vec<Step<M>>,
+    judge: Judge<M>,
 }
+
+/// What is said of the record of an execution: the main thread, which knows of all, and what was recorded.
+type Judge<M> = fn(Thread<M>, Vec<Vec<Event>>);
 
 /// An entry that is stored before a thread starts.
 #[derive(Clone, Copy)]
@@ -93,11 +100,14 @@ impl<M: Subject> Setup<M> {
             classes: Vec::new(),
             stored: Vec::new(),
             stashed: Vec::new(),
+            merged: Vec::new(),
             generations: 0,
             narrow: false,
             exact_seq_cst: false,
             every_schedule: false,
             threads: Vec::new(),
+            at_the_end: Vec::new(),
+            judge: Thread::judge,
         }
     }
 
@@ -206,6 +216,13 @@ impl<M: Subject> Setup<M> {
         self
     }
 
+    /// What is [merged](merge): a filter that has as many buckets as this one began with and holds these items, each in the
+    /// bucket that its lookups read first.
+    pub fn merged(&mut self, items: &[Item]) -> &mut Self {
+        self.merged.extend(items);
+        self
+    }
+
     /// Fills the free slots of this bucket with copies of the item.
     pub fn fill(&mut self, bucket: usize, item: Item) -> &mut Self {
         self.store(bucket, &vec![item; M::SLOTS - self.stored_in(bucket)])
@@ -268,9 +285,7 @@ impl<M: Subject> Setup<M> {
         self.explore(floor, preemptions, move |setup| {
             let mut model = Model::new(setup);
             let at_the_end = define(&mut model);
-            let (mut main, _) = model.join();
-            assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
-            at_the_end(&mut main);
+            at_the_end(&mut model.join().0);
         });
     }
 
@@ -297,23 +312,19 @@ impl<M: Subject> Setup<M> {
         self
     }
 
+    /// The threads assert what they see, and nobody looks at what is recorded. When none is running any more, the main
+    /// thread takes these steps.
+    #[must_use]
+    pub fn at_the_end(self, steps: impl IntoIterator<Item = Step<M>>) -> Self {
+        let judge: Judge<M> = |mut main, _| main.take(|setup| &setup.at_the_end);
+        Self { at_the_end: steps.into_iter().collect(), judge, ..self }
+    }
+
     /// Runs the threads in every order of events that loom explores with at most this number of
     /// preemptions, and asserts that there were at least `floor` executions: a model with only a
     /// few of them shows nothing.
-    pub fn check(mut self, floor: usize, preemptions: usize) {
-        let threads: Vec<Arc<[Step<M>]>> = self.threads.drain(..).map(Arc::from).collect();
-        self.check_with(floor, preemptions, move |model| {
-            for steps in &threads {
-                let steps = Arc::clone(steps);
-                model.thread(move |thread| {
-                    for (at, Step { operation, expected }) in steps.iter().enumerate() {
-                        let answer = operation(thread);
-                        let is_right = expected.is_none_or(|expected| answer == expected);
-                        assert!(is_right, "step {at} of thread {} answers {answer}", thread.index);
-                    }
-                });
-            }
-        });
+    pub fn check(self, floor: usize, preemptions: usize) {
+        self.check_with(floor, preemptions, |_| ());
     }
 
     /// The same of threads that do more than steps say: `define` adds them, and is called once per execution.
@@ -326,38 +337,18 @@ impl<M: Subject> Setup<M> {
         self.explore(floor, preemptions, move |setup| {
             let mut model = Model::new(setup);
             define(&mut model);
-            model.run();
+            let (main, threads) = model.join();
+            (setup.judge)(main, threads);
         });
     }
 }
 
 impl<M: Storage + 'static> Setup<Maplet<M>> {
-    /// As `check_with`, of a table of generations: the checker knows of ages. An item with another value is the same one
-    /// with this stamp.
-    pub fn check_ages(
-        self,
-        floor: usize,
-        preemptions: usize,
-        define: impl Fn(&mut Model<Maplet<M>>) + Send + Sync + 'static,
-    ) {
-        self.explore(floor, preemptions, move |setup| {
-            let mut model = Model::new(setup);
-            define(&mut model);
-            let (mut main, mut threads) = model.join();
-            for item in setup.classes.iter().filter(|item| item.class == item.key) {
-                main.age(*item);
-            }
-            threads[0].clone_from(&main.events);
-            let mut initial = vec![None; setup.classes.len()];
-            for stored in &setup.stored {
-                let age = (setup.generations - stored.item.home.value) % setup.generations;
-                initial[stored.item.key] = Some(age);
-            }
-            let history = expiring::History { generations: setup.generations, initial, threads };
-            if let Err(reason) = history.explain() {
-                panic!("{reason:?}: {history:#?}");
-            }
-        });
+    /// Of a table of generations: the checker knows of ages, and at the end each item has one entry, or none. An item
+    /// with another value is the same one with this stamp.
+    #[must_use]
+    pub fn by_age(self) -> Self {
+        Self { judge: Thread::judge_ages, ..self }
     }
 }
 
@@ -473,9 +464,29 @@ pub fn snapshot<M: Subject, const N: usize>(once: [Item; N]) -> Step<M> {
     })
 }
 
+/// [`Thread::merge`].
+pub fn merge<M: Storage + 'static>(stored: usize) -> Step<M> {
+    does(move |thread| thread.merge(stored))
+}
+
 /// [`Thread::split`], of this number of buckets.
 pub fn split<M: Subject>(buckets: usize) -> Step<M> {
     does(move |thread| thread.split(buckets) == buckets)
+}
+
+/// Tells all that this thread has done to whoever [receives](receive) this signal: there are two, each of which is sent
+/// once.
+pub fn send<M: Subject>(signal: usize) -> Step<M> {
+    does(move |thread| {
+        thread.send(signal);
+        true
+    })
+}
+
+/// If the signal was sent, and this thread sees it, the checker takes no answer from now on that the sender's operations
+/// do not allow.
+pub fn receive<M: Subject>(signal: usize) -> Step<M> {
+    maybe(does(move |thread| thread.receive(signal)))
 }
 
 /// [`Thread::widen`].
@@ -544,6 +555,26 @@ pub fn count_one<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
     })
 }
 
+/// [`Thread::stamp`].
+pub fn stamp<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+    does(move |thread| thread.stamp(item))
+}
+
+/// [`Thread::stamp_if_absent`].
+pub fn stamp_if_absent<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+    does(move |thread| thread.stamp_if_absent(item))
+}
+
+/// [`Thread::age`], whatever it is.
+pub fn age<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+    maybe(does(move |thread| thread.age(item).is_some()))
+}
+
+/// [`Thread::advance`], whatever it removes.
+pub fn advance<M: Storage + 'static>() -> Step<Maplet<M>> {
+    maybe(does(|thread| thread.advance() > 0))
+}
+
 impl<M: Subject> Setup<M> {
     /// The item with the key of another, and this value.
     fn of_value(&self, item: Item, value: u32) -> Item {
@@ -603,22 +634,22 @@ impl<M: Subject> Model<M> {
         for item in &setup.stashed {
             probe::stash::<M>(&shared, item.hash, item.home);
         }
+        let merged = (!setup.merged.is_empty()).then(|| {
+            let other = probe::empty::<M>(began_with, began_with, 0);
+            for item in &setup.merged {
+                let [first, _] = item.home.buckets::<M>(began_with);
+                assert!(probe::put::<M>(&other, first, item.home, ALL));
+            }
+            Arc::new(probe::image::<M>(&other))
+        });
         let setup = Arc::clone(setup);
-        let main = Thread { shared, setup, index: 0, known: Vec::new(), events: Vec::new() };
-        Self { main, bodies: Vec::new() }
-    }
-
-    /// The image of another filter, which has as many buckets as this one began with and holds these items, each in
-    /// the bucket that its lookups read first.
-    #[must_use]
-    pub fn image_of(&self, items: &[Item]) -> Image {
-        let began_with = self.main.setup.began_with;
-        let shared = probe::empty::<M>(began_with, began_with, 0);
-        for item in items {
-            let [first, _] = item.home.buckets::<M>(began_with);
-            assert!(probe::put::<M>(&shared, first, item.home, ALL));
+        let (signals, known) = (Arc::default(), Vec::new());
+        let main = Thread { shared, setup, merged, index: 0, signals, known, events: Vec::new() };
+        let mut model = Self { main, bodies: Vec::new() };
+        for at in 0..model.main.setup.threads.len() {
+            model.thread(move |thread| thread.take(|setup| &setup.threads[at]));
         }
-        probe::image::<M>(&shared)
+        model
     }
 
     /// Adds a thread. The main thread takes no part in a model: if it did, loom would explore too
@@ -627,7 +658,7 @@ impl<M: Subject> Model<M> {
         self.bodies.push(Box::new(body));
     }
 
-    /// Runs all threads. Returns the main one, which knows all that they did, and what was recorded: by nobody first.
+    /// Runs all threads. Returns the main one, which knows all that they did, and what was recorded: by itself first.
     fn join(self) -> (Thread<M>, Vec<Vec<Event>>) {
         let Self { mut main, bodies } = self;
         main.known = vec![0; bodies.len() + 1];
@@ -635,13 +666,7 @@ impl<M: Subject> Model<M> {
             .into_iter()
             .enumerate()
             .map(|(index, body)| {
-                let mut thread = Thread {
-                    shared: Arc::clone(&main.shared),
-                    setup: Arc::clone(&main.setup),
-                    index: index + 1,
-                    known: main.known.clone(),
-                    events: Vec::new(),
-                };
+                let mut thread = Thread { index: index + 1, ..main.unrecorded() };
                 thread::spawn(move || {
                     body(&mut thread);
                     thread.events
@@ -653,26 +678,49 @@ impl<M: Subject> Model<M> {
             all.push(handle.join().expect("a thread panicked"));
         }
         main.known = all.iter().map(Vec::len).collect();
+        assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
         (main, all)
     }
+}
 
-    /// Runs all threads, then checks their record and the final contents of the table.
-    fn run(self) {
-        let (mut main, mut all) = self.join();
-        let setup = Arc::clone(&main.setup);
+/// A thread of a model: each operation is applied to the filter, or maplet, and recorded.
+pub struct Thread<M: Subject> {
+    shared: Arc<M::Shared>,
+    setup: Arc<Setup<M>>,
+    index: usize,
+    merged: Option<Arc<Image>>,
+    signals: Arc<[Signal; 2]>,
+    /// For each thread, how many of its operations happen before the next one of this thread.
+    known: Vec<usize>,
+    events: Vec<Event>,
+}
+
+impl<M: Subject> Thread<M> {
+    /// Takes these steps.
+    fn take(&mut self, steps: impl FnOnce(&Setup<M>) -> &[Step<M>]) {
+        let setup = Arc::clone(&self.setup);
+        for (at, Step { operation, expected }) in steps(&setup).iter().enumerate() {
+            let answer = operation(self);
+            let is_right = expected.is_none_or(|expected| answer == expected);
+            assert!(is_right, "step {at} of thread {} answers {answer}", self.index);
+        }
+    }
+
+    /// Checks the record of all threads, and the final contents of the table.
+    fn judge(mut self, mut all: Vec<Vec<Event>>) {
+        let setup = Arc::clone(&self.setup);
         let classes = || setup.classes.iter();
         let relatives: Vec<_> = classes().map(|item| setup.relatives(item)).collect();
         let any_related = !relatives.iter().all(Vec::is_empty);
-        let stored: usize = classes().map(|&item| main.count(item)).sum();
-        let len = probe::len::<M>(&main.shared);
+        let stored: usize = classes().map(|&item| self.count(item)).sum();
+        let len = probe::len::<M>(&self.shared);
         assert!(any_related || len == stored, "`len` when no thread is running");
-        assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
         let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
         if all.iter().flatten().any(snapshot) {
             // One more is the table as it is.
-            main.snapshot();
+            self.snapshot();
         }
-        all[0].clone_from(&main.events);
+        all[0].clone_from(&self.events);
         let mut initial = vec![0; setup.classes.len()];
         for item in setup.stored.iter().map(|stored| &stored.item).chain(&setup.stashed) {
             initial[item.class] += 1;
@@ -681,14 +729,14 @@ impl<M: Subject> Model<M> {
             initial,
             keys: classes().map(|item| item.key).collect(),
             threads: all,
-            inconclusive: probe::inconclusive::<M>(&main.shared),
+            inconclusive: probe::inconclusive::<M>(&self.shared),
             timed: false,
             relatives,
         };
         let shape = Shape {
             buckets: setup.greatest,
             slots: M::SLOTS,
-            grown: probe::slots::<M>(&main.shared) == setup.greatest * M::SLOTS,
+            grown: probe::slots::<M>(&self.shared) == setup.greatest * M::SLOTS,
             pairs: classes().map(|item| item.home.buckets::<M>(setup.greatest)).collect(),
         };
         if let Err(reason) = history.explain().and_then(|()| history.explain_full(&shape)) {
@@ -698,24 +746,12 @@ impl<M: Subject> Model<M> {
             let left = history.left();
             assert_eq!(len, left.iter().sum::<usize>());
             for (&item, &copies) in classes().zip(&left) {
-                assert!((0..copies).all(|_| main.remove(item)), "{item:?} was lost: {history:#?}");
+                assert!((0..copies).all(|_| self.remove(item)), "{item:?} was lost: {history:#?}");
             }
-            assert_eq!(probe::len::<M>(&main.shared), 0);
+            assert_eq!(probe::len::<M>(&self.shared), 0);
         }
     }
-}
 
-/// A thread of a model: each operation is applied to the filter, or maplet, and recorded.
-pub struct Thread<M: Subject> {
-    shared: Arc<M::Shared>,
-    setup: Arc<Setup<M>>,
-    index: usize,
-    /// For each thread, how many of its operations happen before the next one of this thread.
-    known: Vec<usize>,
-    events: Vec<Event>,
-}
-
-impl<M: Subject> Thread<M> {
     fn record(&mut self, item: Item, outcome: Outcome) {
         self.record_of_class(item.class, outcome);
     }
@@ -815,15 +851,44 @@ impl<M: Subject> Thread<M> {
     /// A handle to the same filter, or maplet, whose operations are not recorded.
     #[must_use]
     pub fn unrecorded(&self) -> Self {
-        let (shared, setup) = (Arc::clone(&self.shared), Arc::clone(&self.setup));
-        Self { shared, setup, index: self.index, known: self.known.clone(), events: Vec::new() }
+        Self {
+            shared: Arc::clone(&self.shared),
+            setup: Arc::clone(&self.setup),
+            merged: self.merged.clone(),
+            index: self.index,
+            signals: Arc::clone(&self.signals),
+            known: self.known.clone(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Publishes everything that this thread has done, by one of two signals, each of which is sent once.
+    fn send(&self, signal: usize) {
+        let signal = &self.signals[signal];
+        signal.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&self.known);
+        // Release: pairs with the Acquire in `receive`.
+        signal.sent.store(true, Ordering::Release);
+    }
+
+    /// Whether the signal was seen.
+    fn receive(&mut self, signal: usize) -> bool {
+        let signal = &self.signals[signal];
+        // Acquire: pairs with the Release in `send`.
+        let sent = signal.sent.load(Ordering::Acquire);
+        if sent {
+            let known = signal.known.lock().unwrap_or_else(PoisonError::into_inner);
+            for (mine, theirs) in self.known.iter_mut().zip(&*known) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+        sent
     }
 }
 
 impl<M: Storage + 'static> Thread<M> {
-    /// Whether all that the image holds was stored. If not, `stored` items had been, and were taken
-    /// back.
-    pub fn merge(&mut self, image: &Image, stored: usize) -> bool {
+    /// Whether all that is [merged](Setup::merged) was stored. If not, `stored` items had been, and were taken back.
+    pub fn merge(&mut self, stored: usize) -> bool {
+        let image = self.merged.as_ref().expect("what is merged");
         let classes = self.setup.classes_in(image).into_iter();
         let merged = probe::merge::<M>(&self.shared, image);
         for class in classes.clone().take(if merged.is_ok() { usize::MAX } else { stored }) {
@@ -901,6 +966,25 @@ impl<M: Storage + 'static> Thread<M> {
 }
 
 impl<M: Storage + 'static> Thread<Maplet<M>> {
+    /// As `judge`, of ages.
+    fn judge_ages(mut self, mut threads: Vec<Vec<Event>>) {
+        let setup = Arc::clone(&self.setup);
+        for &item in setup.classes.iter().filter(|item| item.class == item.key) {
+            let entries = usize::from(self.age(item).is_some());
+            assert_eq!(self.stamps(item).len(), entries, "entries of {item:?}");
+        }
+        threads[0].clone_from(&self.events);
+        let mut initial = vec![None; setup.classes.len()];
+        for stored in &setup.stored {
+            let age = (setup.generations - stored.item.home.value) % setup.generations;
+            initial[stored.item.key] = Some(age);
+        }
+        let history = expiring::History { generations: setup.generations, initial, threads };
+        if let Err(reason) = history.explain() {
+            panic!("{reason:?}: {history:#?}");
+        }
+    }
+
     /// Which of the values of the key of this item were found: those of its items.
     pub fn get(&mut self, item: Item) -> Found {
         let values = self.shared.get(&Prehashed(item.hash));
@@ -996,13 +1080,6 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
         age
     }
 
-    /// Whether the item is found.
-    pub fn is_remembered(&mut self, item: Item) -> bool {
-        let found = probe::contains::<Maplet<M, SHORT_RING>>(&self.shared, item.hash);
-        self.record_of_class(item.key, if found { Outcome::Found } else { Outcome::Missing });
-        found
-    }
-
     /// Ends a generation. Returns how many entries are removed.
     pub fn advance(&mut self) -> usize {
         let removed = Maplet::<M, SHORT_RING>::advance(&self.shared);
@@ -1043,16 +1120,6 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
     /// This value retires from now on, though nobody sweeps it.
     pub fn retire(&mut self, value: u32) {
         Maplet::<M, SHORT_RING>::retire(&self.shared, value);
-    }
-
-    /// Stores one more entry of the item, with its own value.
-    pub fn add(&mut self, item: Item) {
-        self.shared.insert(&Prehashed(item.hash), item.home.value).expect("room");
-    }
-
-    /// Takes an entry of the item out.
-    pub fn take(&mut self, item: Item) {
-        assert!(self.shared.remove(&Prehashed(item.hash), item.home.value));
     }
 }
 
@@ -1120,36 +1187,8 @@ impl Counts {
 /// A happens-before edge between two threads of a model. A thread that has received the signal
 /// knows of every operation that its sender had done.
 #[derive(Default)]
-pub struct Signal {
+struct Signal {
     sent: AtomicBool,
     /// What the sender knew. Never contended, since loom runs one thread at a time.
     known: Mutex<Vec<usize>>,
-}
-
-impl Signal {
-    /// A signal that is sent once.
-    #[must_use]
-    pub fn new() -> Arc<Self> {
-        Arc::default()
-    }
-
-    /// Publishes everything that this thread has done.
-    pub fn send<M: Subject>(&self, thread: &Thread<M>) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&thread.known);
-        // Release: pairs with the Acquire in `received`.
-        self.sent.store(true, Ordering::Release);
-    }
-
-    /// Whether the signal was seen.
-    pub fn received<M: Subject>(&self, thread: &mut Thread<M>) -> bool {
-        // Acquire: pairs with the Release in `send`.
-        let sent = self.sent.load(Ordering::Acquire);
-        if sent {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            for (mine, theirs) in thread.known.iter_mut().zip(&*known) {
-                *mine = (*mine).max(*theirs);
-            }
-        }
-        sent
-    }
 }

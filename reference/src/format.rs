@@ -529,27 +529,19 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
 /// The slots in use of a word; `None` if the layout does not have this word.
 fn fingerprints(word: u64, layout: Layout) -> Option<Vec<u64>> {
     let (bits, slots) = (layout.bits, layout.slots as u32);
-    if layout.encoding == 0 {
-        let mut fingerprints = Vec::new();
-        let mut rest = word;
-        for _ in 0..slots {
-            if rest == 0 {
-                break;
-            }
-            fingerprints.push(rest % (1 << bits));
-            rest = rest.checked_shr(bits).unwrap_or(0);
-        }
-        return (rest == 0 && !fingerprints.contains(&0)).then_some(fingerprints);
-    }
-    let rest_bits = bits - 4;
-    let nibbles = multisets(slots)[(word >> (rest_bits * slots)) as usize].as_ref()?;
-    let all: Vec<u64> = (0..slots)
-        .zip(nibbles)
-        .map(|(slot, nibble)| {
-            nibble << rest_bits | word >> (rest_bits * slot) & ((1 << rest_bits) - 1)
-        })
-        .collect();
-    all.is_sorted().then(|| all.into_iter().filter(|&f| f != 0).collect())
+    let is_packed = layout.encoding == 0;
+    let side_by_side = if is_packed { bits } else { bits - 4 };
+    let above = word.checked_shr(side_by_side * slots).unwrap_or(0);
+    let nibbles = if is_packed { None } else { Some(multisets(slots)[above as usize].as_ref()?) };
+    let slot = |at| {
+        let nibble = nibbles.map_or(0, |nibbles| nibbles[at as usize]);
+        nibble << (bits - 4) | lowest(word >> (side_by_side * at), side_by_side)
+    };
+    let all: Vec<u64> = (0..slots).map(slot).collect();
+    let used: Vec<u64> = all.iter().copied().filter(|&slot| slot != 0).collect();
+    // Those in use come first; or all are in ascending order.
+    let is_valid = if is_packed { above == 0 && all.starts_with(&used) } else { all.is_sorted() };
+    is_valid.then_some(used)
 }
 
 /// The word of a bucket with one slot in use.
@@ -568,31 +560,21 @@ pub fn one_slot(slot: u64, layout: Layout) -> u64 {
 
 /// The ascending nibbles that each number of a semi-sorted word stands for.
 fn multisets(slots: u32) -> &'static [Option<Vec<u64>>] {
-    static OF_FOUR: OnceLock<Vec<Option<Vec<u64>>>> = OnceLock::new();
-    static OF_FIVE: OnceLock<Vec<Option<Vec<u64>>>> = OnceLock::new();
-    let fours = OF_FOUR.get_or_init(|| {
-        let mut all = Vec::new();
-        for d in 0..16 {
-            for c in 0..=d {
-                for b in 0..=c {
-                    all.extend((0..=b).map(|a| Some(vec![a, b, c, d])));
+    static ALL: [OnceLock<Vec<Option<Vec<u64>>>>; 2] = [const { OnceLock::new() }; 2];
+    ALL[slots as usize - 4].get_or_init(|| {
+        let mut all = vec![Some(Vec::new())];
+        for slot in 0..slots {
+            let mut longer = Vec::new();
+            for last in 0..16 {
+                if slot == 4 {
+                    longer.resize(longer.len().next_multiple_of(64), None);
                 }
+                let below = all.iter().flatten().filter(|below| below.last() <= Some(&last));
+                longer.extend(below.map(|below| Some([&below[..], &[last]].concat())));
             }
+            all = longer;
         }
-        all.resize(1 << 12, None);
-        all
-    });
-    if slots == 4 {
-        return fours;
-    }
-    OF_FIVE.get_or_init(|| {
-        let mut all = Vec::new();
-        for e in 0..16 {
-            all.resize(all.len().next_multiple_of(64), None);
-            let below = fours.iter().flatten().take_while(|four| four[3] <= e);
-            all.extend(below.map(|four| Some([&four[..], &[e]].concat())));
-        }
-        all.resize(1 << 14, None);
+        all.resize(1 << (4 + 2 * slots), None);
         all
     })
 }

@@ -67,12 +67,7 @@ impl Model {
 
     /// The values of all entries that match the item with this hash, in ascending order.
     pub fn values(&self, hash: u64) -> Vec<Value> {
-        self.values_of(self.geometry.item(hash, 0))
-    }
-
-    /// The same of an item, whatever its own value is.
-    pub(crate) fn values_of(&self, (class, _, item): Entry) -> Vec<Value> {
-        let copies = self.matching((class, 0, item), Value::MAX);
+        let copies = self.matching(self.geometry.item(hash, 0), Value::MAX);
         copies.flat_map(|((_, value, _), copies)| std::iter::repeat_n(value, copies)).collect()
     }
 

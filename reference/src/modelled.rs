@@ -110,7 +110,7 @@ impl Modelled {
         // Mostly of one hash after the other.
         let keys = (0..u16::MAX).map(|at| at.wrapping_mul(65));
         let items: Vec<Item> = keys.take(fill).map(|key| modelled.item(key)).collect();
-        modelled.insert_many(&items);
+        let _ = modelled.insert_many(&items);
         modelled
     }
 
@@ -147,10 +147,6 @@ impl Modelled {
         (self.hashes[usize::from(key / 64) % self.hashes.len()], value)
     }
 
-    fn items(&self, first: u16, count: u8) -> Vec<Item> {
-        keys(first, count).map(|key| self.item(key)).collect()
-    }
-
     fn entry(&self, (hash, value): Item) -> Entry {
         self.start.geometry.item(hash, value)
     }
@@ -162,66 +158,64 @@ impl Modelled {
 
     /// Does the same to the subject and to the model. `other` has the same layout.
     pub fn apply(&mut self, op: Op, other: &mut Self) {
+        use Op::{
+            Clear, Insert, InsertIfAbsent, InsertMany, InsertUniqueOrReplace,
+            InsertUniqueOrReplaceMany, Look, LookMany, Merge, Remove, RemoveMany, RemoveValue,
+            Reserve, Restore, Swap, Update,
+        };
         let is_maplet = self.start.geometry.is_maplet();
+        let keys: Vec<u16> = match op {
+            Insert(key)
+            | InsertUniqueOrReplace(key)
+            | Remove(key)
+            | Look(key)
+            | RemoveValue(key)
+            | InsertIfAbsent(key)
+            | Update(key) => vec![key],
+            InsertMany(first, count)
+            | InsertUniqueOrReplaceMany(first, count)
+            | RemoveMany(first, count)
+            | LookMany(first, count) => keys(first, count).collect(),
+            Clear(_) | Reserve(_) | Restore | Merge | Swap => Vec::new(),
+        };
+        let items: Vec<Item> = keys.iter().map(|&key| self.item(key)).collect();
+        // Of each the value of another key with this hash.
+        let new: Vec<Value> = keys.iter().map(|&key| self.item(key ^ 1).1).collect();
         match op {
-            Op::Insert(key) => {
+            Insert(key) | InsertMany(key, _) => {
+                self.make_way(key, items.len());
+                let _ = self.insert_many(&items);
+            }
+            InsertUniqueOrReplace(_) | InsertUniqueOrReplaceMany(..) if is_maplet => {
+                self.replace_many(&items.into_iter().zip(new).collect::<Vec<_>>());
+            }
+            InsertUniqueOrReplace(key) | InsertUniqueOrReplaceMany(key, _) => {
+                self.make_way(key, items.len());
+                self.insert_unique_many(&items);
+            }
+            Remove(_) | RemoveMany(..) => self.remove_many(&items),
+            RemoveValue(_) if is_maplet => self.remove_value(items[0].1),
+            InsertIfAbsent(key) if is_maplet => {
                 self.make_way(key, 1);
-                let _ = self.insert(self.item(key));
+                self.insert_if_absent(items[0]);
             }
-            Op::InsertUniqueOrReplace(key) if is_maplet => {
-                // By the value of another key with this hash.
-                let (_, new) = self.item(key ^ 1);
-                self.replace(self.item(key), new);
+            Update(_) if is_maplet => self.update(items[0].0, new[0]),
+            Look(_) | RemoveValue(_) | InsertIfAbsent(_) | Update(_) => drop(self.look(items[0].0)),
+            LookMany(..) => {
+                self.look_many(&items.iter().map(|&(hash, _)| hash).collect::<Vec<_>>());
             }
-            Op::InsertUniqueOrReplace(key) => {
-                self.make_way(key, 1);
-                self.insert_unique_many(&[self.item(key)]);
-            }
-            Op::Remove(key) => drop(self.remove(self.item(key))),
-            Op::Look(key) => drop(self.look(self.item(key).0)),
-            Op::InsertMany(first, count) => {
-                self.make_way(first, count);
-                self.insert_many(&self.items(first, count));
-            }
-            Op::InsertUniqueOrReplaceMany(first, count) if is_maplet => {
-                let with_new = |key| (self.item(key), self.item(key ^ 1).1);
-                self.replace_many(&keys(first, count).map(with_new).collect::<Vec<_>>());
-            }
-            Op::InsertUniqueOrReplaceMany(first, count) => {
-                self.make_way(first, count);
-                self.insert_unique_many(&self.items(first, count));
-            }
-            Op::RemoveMany(first, count) => self.remove_many(&self.items(first, count)),
-            Op::LookMany(first, count) => {
-                let hashes = self.items(first, count).into_iter().map(|(hash, _)| hash);
-                self.look_many(&hashes.collect::<Vec<_>>());
-            }
-            Op::Clear(chance) => match chance {
-                0..4 => self.clear(),
-                4..8 => self.begin_again(),
-                _ => {}
-            },
-            Op::Reserve(additional) => {
+            Clear(0..4) => self.clear(),
+            Clear(4..8) => self.begin_again(),
+            Clear(_) => {}
+            Reserve(additional) => {
                 if self.start.geometry.grows {
                     self.reserve(additional.into());
                 }
                 self.settle();
             }
-            Op::Restore => self.restore(),
-            Op::Merge => self.merge(other),
-            Op::Swap => std::mem::swap(self, other),
-            Op::RemoveValue(key) if is_maplet => self.remove_value(self.item(key).1),
-            Op::InsertIfAbsent(key) if is_maplet => {
-                self.make_way(key, 1);
-                self.insert_if_absent(self.item(key));
-            }
-            Op::Update(key) if is_maplet => {
-                let (_, new) = self.item(key ^ 1);
-                self.update(self.item(key).0, new);
-            }
-            Op::RemoveValue(key) | Op::InsertIfAbsent(key) | Op::Update(key) => {
-                self.look(self.item(key).0);
-            }
+            Restore => self.restore(),
+            Merge => self.merge(other),
+            Swap => std::mem::swap(self, other),
         }
         assert_eq!(self.subject.len(), self.model.len(), "{op:?}");
         assert_eq!(self.subject.is_empty(), self.model.is_empty(), "{op:?}");
@@ -230,8 +224,8 @@ impl Modelled {
     }
 
     /// Removes some of what is there, where there would be too much with `more` items. Which ones, a key tells.
-    fn make_way(&mut self, key: u16, more: u8) {
-        let excess = (self.model.len() + usize::from(more)).saturating_sub(self.fill);
+    fn make_way(&mut self, key: u16, more: usize) {
+        let excess = (self.model.len() + more).saturating_sub(self.fill);
         if excess == 0 {
             return;
         }
@@ -326,13 +320,7 @@ impl Modelled {
 
     /// Inserts an item.
     pub fn insert(&mut self, item: Item) -> Result<(), Error> {
-        let known = self.known();
-        let inserted = self.subject.insert(item);
-        match &inserted {
-            Ok(()) => self.add(&[item], known),
-            Err(error) => self.check_error(error),
-        }
-        inserted
+        self.insert_many(&[item])
     }
 
     /// Removes an item, and says whether there was one.
@@ -368,14 +356,15 @@ impl Modelled {
         if self.start.geometry.grows && !is_known { 1 } else { items.max(1) }
     }
 
-    fn insert_many(&mut self, items: &[Item]) {
+    fn insert_many(&mut self, items: &[Item]) -> Result<(), Error> {
         let known = self.known();
-        let failed = self.subject.insert_many(items).err();
-        let stored = failed.as_ref().map_or(items.len(), Error::stored);
+        let inserted = match items {
+            &[item] => self.subject.insert(item),
+            _ => self.subject.insert_many(items),
+        };
+        let stored = inserted.as_ref().err().map_or(items.len(), Error::stored);
         self.add(&items[..stored], known);
-        if let Some(error) = failed {
-            self.check_error(&error);
-        }
+        inserted.inspect_err(|error| self.check_error(error))
     }
 
     fn insert_unique_many(&mut self, items: &[Item]) {

@@ -416,12 +416,6 @@ impl Layout {
     pub fn filter_of_slots(self, slots: usize) -> Filter {
         self.filter(greatest(slots + 1, |capacity| self.filter(capacity).slots() <= slots))
     }
-
-    /// The maplet with the most slots, of those with at most `slots`.
-    pub fn maplet_of_slots(self, slots: usize, value_bits: u32) -> Maplet {
-        let fits = |capacity| self.maplet(capacity, value_bits).slots() <= slots;
-        self.maplet(greatest(slots + 1, fits), value_bits)
-    }
 }
 
 /// The greatest number below the bound for which `is_within` says yes; it does so for 0.

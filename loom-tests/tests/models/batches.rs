@@ -9,8 +9,6 @@ models! {
     count_against_kick: [moved, new, _] = storing(
         one_hop::<L>(3, 0), |s, [moved, ..]| s.store(3, &[moved]),
     ) => [insert(new)] || [count(moved, 2)], 180, 3;
-    count_of_what_is_kicked: [moved, new, _] = one_hop::<L>(3, 0)
-        => [insert(new)] || [count(moved, 1)], 180, 3;
     count_against_insert_and_removal: [x] = one_item::<L, 1>([0])
         => [insert(x), remove(x)] || [maybe(count(x.swapped(), 1))], 210, 3;
     // `clear` stores bucket by bucket. For each item it is still one atomic step.
@@ -41,18 +39,10 @@ models! {
     two_batches_of_the_same_new_items: [x, y] = items(Setup::<L>::new(4), [(0, 1), (2, 3)])
         => [does(move |t| t.insert_unique_many(&[x, y, x]).len() == 3)]
         || [does(move |t| t.insert_unique_many(&[y.swapped(), x.swapped()]).len() == 2)], 650, 3;
-    // An item that is kicked meanwhile is not new.
-    batch_of_unique_inserts_against_kick: [moved, new, filler] = one_hop::<L>(0, 3)
-        => [insert(new)]
-        || [does(move |t| t.insert_unique_many(&[moved, filler]) == [false, false])], 87, 3;
     batch_of_lookups_against_kick: [moved, new, filler] = one_hop::<L>(3, 0)
         => [insert(new)]
         || [does(move |t| matches!(t.contains_many(&[moved, new, filler])[..], [true, _, true]))],
         490, 3;
-    // An item that is kicked meanwhile is removed all the same.
-    batch_of_removals_against_kick: [moved, new, filler] = one_hop::<L>(3, 0)
-        => [insert(new)]
-        || [does(move |t| t.remove_many(&[moved, filler, moved]) == [true, true, false])], 790, 3;
     // The items are removed one by one, in order: a thread that misses the second misses the first.
     batch_of_removals_in_order: [x, y] = with(
         Setup::<L>::new(4), [(0, 1), (2, 3)], |s, [x, y]| s.store(0, &[x]).store(2, &[y]),

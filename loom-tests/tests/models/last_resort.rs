@@ -8,13 +8,13 @@ use coucal::probe::{self, Maplet, Step};
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
-use crate::{ThereAndBack, last_slot, scripted};
+use crate::{Growing, ThereAndBack, last_slot_in, scripted};
 
 models! {
-    removal_overtaken_in_every_attempt = removal::<L>(0, 3);
+    removal_overtaken_in_every_attempt = removal(Setup::<L>::new(4), (0, 3), 0);
     // Here lookups and removals read bucket 3 first. What the last resort looks at first is the bucket
     // without the item in one of the two models, and with it in the other.
-    removal_overtaken_in_every_attempt_the_other_way = removal::<L>(3, 0);
+    removal_overtaken_in_every_attempt_the_other_way = removal(Setup::<L>::new(4), (3, 0), 0);
     insert_overtaken_in_every_attempt
     insert_that_finds_room_in_the_end
     insert_unique_overtaken_in_every_attempt
@@ -26,8 +26,12 @@ models_of_three! {
 }
 
 growing_models! {
-    removal_whose_bucket_is_split = removal_beside_a_split::<L>(|item| item);
-    removal_whose_bucket_is_split_the_other_way = removal_beside_a_split::<L>(Item::swapped);
+    // Four buckets at first, of which three are split, and nothing has gone. When the last resort knows the buckets of
+    // the item and has no stripe yet, the fourth is split, and the item goes with it: the last resort must compute its
+    // buckets again.
+    removal_whose_bucket_is_split = removal(Growing::<L>::growable(4, 8).split(3), (0, 7), 1);
+    removal_whose_bucket_is_split_the_other_way =
+        removal(Growing::<L>::growable(4, 8).split(3), (7, 0), 1);
     removal_of_the_longer_of_two_entries = removal_of_the_longer::<L>(|item| item);
     removal_of_the_longer_of_two_entries_the_other_way = removal_of_the_longer::<L>(Item::swapped);
     // It is empty: all else stays.
@@ -86,20 +90,23 @@ fn overtake_removals(
 /// attempt. Then the removal locks both stripes. The item is now in the one bucket or in the other,
 /// depending on where it was at the start, so a removal that looks at only one bucket fails in one
 /// of the two directions.
-fn removal<L: Layout>(first: usize, second: usize) {
-    let (setup, [moved, new, back, ..]) = last_slot::<L>(first, second);
+fn removal<M: Subject>(setup: Setup<M>, buckets: (usize, usize), splits: usize) {
+    let (setup, [moved, new, back, ..]) = last_slot_in(setup, buckets);
     scripted(setup, move |t| {
         // At the start the item is in 0.
         let mut there_and_back = ThereAndBack::new(t, new, back);
-        // The version and both words are loaded.
-        let seen = overtake_removals(3, move |is_seen, _| {
+        // The version and both words are loaded, and where the table grows, the extent.
+        let seen = overtake_removals(3 + splits.cast_signed(), move |is_seen, attempts| {
+            let is_last = !is_seen && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS;
             if is_seen {
                 there_and_back.go();
+            } else if is_last {
+                assert_eq!(there_and_back.others.split(splits), splits);
             }
-            false
+            is_last
         });
         assert!(t.remove(moved));
-        seen.assert_last_resort_of_a_removal(2);
+        seen.assert_last_resort_of_a_removal(2 + 2 * splits);
     });
 }
 
@@ -264,32 +271,6 @@ fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
         assert_eq!(unrecorded.count(new), 1);
         assert!(unrecorded.remove(new));
         assert!(unrecorded.insert(rest));
-    });
-}
-
-/// As `removal`, in a filter that grows: four buckets at first, of which three are split, and nothing has
-/// gone. When the last resort knows the buckets of the item and has no stripe yet, the fourth is split,
-/// and the item goes with it: the last resort must compute its buckets again.
-fn removal_beside_a_split<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
-    let mut setup = Setup::<Growable<L>>::growable(4, 8).split(3);
-    let [moved, new, low] = setup.items([(0, 7), (0, 1), (0, 1)]);
-    let [back, high] = setup.items([(2, 3); 2]);
-    setup.store(0, &[moved]).fill(0, low).fill(1, low);
-    setup.fill(2, high).fill_but_one(3, high);
-    scripted(setup, move |t| {
-        let mut there_and_back = ThereAndBack::new(t, new, back);
-        // The version, the extent and both words.
-        let seen = overtake_removals(4, move |is_seen, attempts| {
-            let is_last = !is_seen && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS;
-            if is_seen {
-                there_and_back.go();
-            } else if is_last {
-                assert_eq!(there_and_back.others.split(1), 1);
-            }
-            is_last
-        });
-        assert!(t.remove(order(moved)));
-        seen.assert_last_resort_of_a_removal(4);
     });
 }
 

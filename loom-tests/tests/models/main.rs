@@ -10,10 +10,12 @@
 /// layout, the one with the most slots, the one with the fewest, and one with an encoding of its own.
 ///
 /// A model is a row: its items and its setup, what the threads do beside each other, how many executions there are at
-/// least, and the bound of preemptions. `L` is the layout. A mode of the setup may come last.
+/// least, and the bound of preemptions. `L` is the layout. Modes of the setup may come last. What the main thread does at
+/// the end may come behind the threads: then these are not recorded.
 ///
 /// ```text
 /// name: [x, y] = setup::<L>() => [insert(x), remove(y)] || [contains(x)], 120, 3;
+/// another: [x] = setup::<L>() => [stamp(x)] || [advance()] => [contains(x)], 120, 3, by_every_schedule;
 /// ```
 ///
 /// Or it is a function: `name` calls that of this name, and `name = function::<L>(arguments);` another one.
@@ -48,23 +50,24 @@ macro_rules! of_layouts {
     };
     (@run [$model:ident]) => { super::$model::<L>() };
     (@run [$model:ident = $call:expr]) => { $call };
-    (@run [$model:ident: $items:pat = $setup:expr => $($steps:tt)||+, $floor:expr,
-        $preemptions:expr $(, $mode:ident)?]) => {
+    (@run [$model:ident: $items:pat = $setup:expr => $($steps:tt)||+ $(=> $end:tt)?, $floor:expr,
+        $preemptions:expr $(, $mode:ident)*]) => {
         let (setup, $items) = $setup;
-        setup$(.$mode())?$(.thread($steps))+.check($floor, $preemptions);
+        let setup = setup$(.$mode())*$(.thread($steps))+$(.at_the_end($end))?;
+        setup.check($floor, $preemptions);
     };
     ($default:tt $some:tt $every:tt $($model:ident
         $(= $call:expr;)?
-        $(: $items:pat = $setup:expr => $($steps:tt)||+, $floor:expr,
-            $preemptions:expr $(, $mode:ident)?;)?
+        $(: $items:pat = $setup:expr => $($steps:tt)||+ $(=> $end:tt)?, $floor:expr,
+            $preemptions:expr $(, $mode:ident)*;)?
     )*) => {
         $(#[allow(non_snake_case, reason = "named after the layouts")]
         mod $model {
             #[allow(unused_imports, reason = "a row may need some")]
             use super::*;
 
-            of_layouts!(@each [$model $(= $call)? $(: $items = $setup => $($steps)||+,
-                $floor, $preemptions $(, $mode)?)?] $default $some $every);
+            of_layouts!(@each [$model $(= $call)? $(: $items = $setup => $($steps)||+ $(=> $end)?,
+                $floor, $preemptions $(, $mode)*)?] $default $some $every);
         })*
     };
     (@each $model:tt $default:tt $some:tt $every:tt) => {
@@ -76,7 +79,6 @@ macro_rules! of_layouts {
     };
 }
 
-mod ages;
 mod array;
 mod batches;
 mod costs;
@@ -130,6 +132,14 @@ fn with<M: Subject, const N: usize>(
     storing(items(setup, buckets), store)
 }
 
+/// The same, of so many generations.
+fn of_generations<M: Subject, const N: usize>(
+    generations: u32,
+    (setup, items): With<M, N>,
+) -> With<M, N> {
+    (setup.generations(generations), items)
+}
+
 /// The same with more of them stored.
 fn storing<M: Subject, const N: usize>(
     (mut setup, items): With<M, N>,
@@ -175,8 +185,12 @@ fn two_hops<M: Subject>(near: (usize, usize), far: (usize, usize)) -> With<M, 5>
 ///
 /// `[moved, new, back, low, high]`.
 fn last_slot<M: Subject>(first: usize, second: usize) -> With<M, 5> {
-    let buckets = [(first, second), (0, 1), (2, 3), (0, 1), (2, 3)];
-    with(Setup::new(4), buckets, |s, [moved, _, _, low, high]| {
+    last_slot_in(Setup::new(4), (first, second))
+}
+
+/// The same of another setup, in which `moved` has these buckets.
+fn last_slot_in<M: Subject>(setup: Setup<M>, moved: (usize, usize)) -> With<M, 5> {
+    with(setup, [moved, (0, 1), (2, 3), (0, 1), (2, 3)], |s, [moved, _, _, low, high]| {
         s.store(0, &[moved]).fill(0, low).fill(1, low);
         s.fill(2, high).fill_but_one(3, high)
     })

@@ -13,7 +13,7 @@ use loom_tests::model::*;
 use crate::entries::entry_of_the_next_level;
 use crate::stopped::Gate;
 use crate::{
-    Maplets, ThereAndBack, With, adding, items, last_slot, one_hop, scripted, storing, with,
+    Maplets, ThereAndBack, With, adding, items, last_slot_in, one_hop, scripted, storing, with,
 };
 
 models_of_three! {
@@ -67,10 +67,6 @@ models_of_three! {
             let found = t.get(xa);
             found.has(xb) || found.has(xc) || !y_is_replaced && found.has(xa)
         })], 130, 2;
-    // A pair that is kicked meanwhile is replaced all the same.
-    batch_of_replacements_of_what_is_kicked: [xa, xb, new] = kick_of_a_value::<L>(3, 0)
-        => [insert(new)]
-        || [does(move |t| t.replace_many(&[(xa, xb), (xa, xb)]) == [true, false])], 3100, 3;
     // One of them finds the pair.
     replacement_against_removal: [xa, xb, _] = three_values::<L>()
         => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(contains_key(xa))], 1500, 3;
@@ -96,7 +92,7 @@ models_of_three! {
     // other. The key is there all the time.
     value_in_and_value_out_against_lookup: [xa, xb] = two_values(Maplets::<L>::new(2))
         => [insert(xb), remove(xa)] || [contains_key(xa.swapped())], 180, 3, by_every_schedule;
-    get_overtaken_in_every_round
+    get_overtaken_in_every_round = overtaken_get(Maplets::<L>::new(4), (3, 0), 0);
 }
 
 growing_models! {
@@ -137,7 +133,10 @@ growing_models! {
         Maplets::<Growable<L>>::growable(2, 4).split(1),
     ) => [split(1), insert(new)] || [get_that(absent, move |found| !found.has(absent))], 1300, 3;
     removal_beside_a_value_of_the_next_level
-    get_whose_bucket_is_split
+    // Four buckets at first, of which three are split. xa is in 0 and 3 by turns, and would go from 3. When the last
+    // resort of the `get` knows the buckets and has no stripe yet, 3 is split, and xa goes with it.
+    get_whose_bucket_is_split =
+        overtaken_get(Maplets::<Growable<L>>::growable(4, 8).split(3), (0, 7), 1);
 }
 
 /// As [`one_hop`], of xa. xb is nowhere.
@@ -212,34 +211,54 @@ fn get_that<M: Storage + 'static>(
 /// Rounds of a `get` before it locks its stripes.
 const ROUNDS: usize = 8;
 
-/// A value is moved in each round, so that no round is valid. Then the `get` locks both stripes. Scripted:
-/// the other operations run between two steps of the `get`.
-fn get_overtaken_in_every_round<L: Layout>() {
-    let (mut setup, [xa, new, back, ..]) = last_slot::<Maplet<L>>(3, 0);
+/// A value is moved in each round, so that no round is valid. Then the `get` locks both stripes, and where a bucket is
+/// split before it has them, both as they were, and both as they are. Scripted: the other operations run between two
+/// steps of the `get`.
+fn overtaken_get<M: Storage + 'static>(
+    setup: Setup<Maplet<M>>,
+    buckets: (usize, usize),
+    splits: usize,
+) {
+    let (mut setup, [xa, new, back, ..]) = last_slot_in(setup, buckets);
     let xb = setup.with_value(xa, 1);
     scripted(setup, move |t| {
         let mut moved = ThereAndBack::new(t, new, back);
         let [rounds, locks] = [0; 2].map(|_| Arc::new(AtomicUsize::new(0)));
         let (round, lock) = (Arc::clone(&rounds), Arc::clone(&locks));
+        // The version, two words and the version again; in a table that grows the extent before each word.
+        let loads_of_a_round = 4 + 2 * splits;
         let mut loads = 0;
         probe::after_each_step(move |step| match step {
-            // The version and one word are loaded. The last load is that of the version again.
-            Step::Load if round.load(Ordering::Relaxed) < ROUNDS || loads > 0 => {
-                loads = (loads + 1) % 4;
-                if loads == 2 {
+            Step::Load => {
+                loads += 1;
+                let is_last = round.load(Ordering::Relaxed) == ROUNDS;
+                if !is_last && loads == loads_of_a_round - 2 {
+                    // The first word is loaded.
                     moved.go();
                     round.fetch_add(1, Ordering::Relaxed);
+                } else if !is_last && loads == loads_of_a_round {
+                    loads = 0;
+                } else if splits > 0 && loads == loads_of_a_round + 1 {
+                    // The last resort has loaded the extent.
+                    if moved.is_at_first() {
+                        moved.go();
+                    }
+                    assert_eq!(moved.others.split(splits), splits);
                 }
             }
             Step::Lock => {
                 lock.fetch_add(1, Ordering::Relaxed);
             }
-            Step::Load | Step::Store | Step::Add | Step::Allocate => {}
+            Step::Store | Step::Add | Step::Allocate => {}
         });
         let found = t.get(xa);
         assert!(found.has(xa) && !found.has(xb));
         assert_eq!(rounds.load(Ordering::Relaxed), ROUNDS);
-        assert_eq!(locks.load(Ordering::Relaxed), 2, "both stripes, and not one alone");
+        assert_eq!(
+            locks.load(Ordering::Relaxed),
+            2 + 2 * splits,
+            "both stripes, and not one alone"
+        );
     });
 }
 
@@ -279,47 +298,5 @@ fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
             stored.open();
         });
         model.thread(move |t| assert!(t.contains_key(xa)));
-    });
-}
-
-/// Four buckets at first, of which three are split. xa is in 0 and 3 by turns, and would go from 3. When
-/// the last resort of a `get` knows the buckets and has no stripe yet, 3 is split, and xa goes with it.
-fn get_whose_bucket_is_split<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Maplet<Growable<L>>>::growable(4, 8).split(3);
-    let [xa, new, low] = setup.items([(0, 7), (0, 1), (0, 1)]);
-    let [back, high] = setup.items([(2, 3); 2]);
-    setup.store(0, &[xa]).fill(0, low).fill(1, low);
-    setup.fill(2, high).fill_but_one(3, high);
-    scripted(setup, move |t| {
-        let mut moved = ThereAndBack::new(t, new, back);
-        let locks = Arc::new(AtomicUsize::new(0));
-        let lock = Arc::clone(&locks);
-        let (mut loads, mut rounds) = (0, 0);
-        probe::after_each_step(move |step| match step {
-            Step::Load => {
-                loads += 1;
-                // The version, the extent twice and one word are loaded; the other word and the
-                // version again come next.
-                if rounds < ROUNDS && loads == 4 {
-                    moved.go();
-                    rounds += 1;
-                } else if loads == 6 && rounds < ROUNDS {
-                    loads = 0;
-                } else if loads == 7 {
-                    // The last resort has loaded the extent.
-                    if moved.is_at_first() {
-                        moved.go();
-                    }
-                    assert_eq!(moved.others.split(1), 1);
-                }
-            }
-            Step::Lock => {
-                lock.fetch_add(1, Ordering::Relaxed);
-            }
-            Step::Store | Step::Add | Step::Allocate => {}
-        });
-        assert!(t.get(xa).has(xa));
-        let locks = locks.load(Ordering::Relaxed);
-        assert_eq!(locks, 4, "both stripes as they were, and both as they are");
     });
 }

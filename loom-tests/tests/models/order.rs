@@ -83,12 +83,14 @@ models_of_three! {
     // The insert drops a value that leaves, in place of moving it: it takes effect with the same store.
     kick_that_drops_and_insert_then_lookups = check_unrecorded(
         adding(one_kick::<L>(0, 1, 3), |s, [_, new]| [new, s.item(2, 3)]), 70,
-        [(|t, new| retire(t) && add(t, new), finds, false), (add, finds, false)],
+        [(|t, new| retire(t) && t.insert(new), Thread::contains, false),
+            (Thread::insert, Thread::contains, false)],
     );
     // One thread ends a generation, and looks for what the other inserts, which looks for what was forgotten.
     advance_and_insert_then_lookups = check_unrecorded(
         leaves_and_other(Maplets::<L>::new(4).generations(4)), 880,
-        [(|t, _| t.advance() == 1, finds, false), (add, finds, true)],
+        [(|t, _| t.advance() == 1, Thread::contains, false),
+            (Thread::insert, Thread::contains, true)],
     );
 }
 
@@ -114,7 +116,8 @@ growing_models! {
     // The split drops a value that leaves.
     split_that_drops_and_insert_then_lookups = check_unrecorded(
         leaves_and_other(Maplets::<Growable<L>>::growable(4, 8)), 8600,
-        [(|t, _| retire(t) && t.split(1) == 1, finds, false), (add, finds, true)],
+        [(|t, _| retire(t) && t.split(1) == 1, Thread::contains, false),
+            (Thread::insert, Thread::contains, true)],
     );
 }
 
@@ -180,15 +183,6 @@ fn counts<M: Subject>(thread: &mut Thread<M>, item: Item) -> bool {
 fn retire<M: Storage + 'static>(thread: &mut Thread<Maplet<M>>) -> bool {
     thread.retire(1);
     true
-}
-
-fn add<M: Storage + 'static>(thread: &mut Thread<Maplet<M>>, item: Item) -> bool {
-    thread.add(item);
-    true
-}
-
-fn finds<M: Storage + 'static>(thread: &mut Thread<Maplet<M>>, item: Item) -> bool {
-    thread.is_remembered(item)
 }
 
 /// Two items that share no bucket.

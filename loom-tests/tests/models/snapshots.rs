@@ -5,10 +5,8 @@
 //! operations that change the table (see [`loom_tests::checker`]): it must be the table at one
 //! instant. When all threads have ended, one more is taken.
 
-use std::sync::Arc;
-
-use coucal::probe::{self, Subject};
-use coucal::{Growable, GrowingLayout, Layout};
+use coucal::Layout;
+use coucal::probe;
 use loom_tests::model::*;
 
 use crate::growth::{both_go, one_split};
@@ -65,13 +63,33 @@ models! {
     snapshots_one_after_the_other: [x, y] = items(Setup::<L>::new(4), [(0, 3); 2])
         => [snapshot_that(move |counts| counts.of(x) == 0), insert(x), snapshot([x])]
         || [insert(y)], 4600, 3;
-    what_is_known_is_in_the_snapshot
+    // What happens before the call is in the snapshot, and what happens after its return is not.
+    what_is_known_is_in_the_snapshot: [x, y] = items(Setup::<L>::new(4), [(0, 3); 2])
+        => [insert(x), send(0), receive(1), insert(y)]
+        || [receive(0), snapshot([]), send(1)], 1100, 3;
     // A snapshot that ends early leaves no mirror behind, for which a writer would look in vain.
     abandoned_snapshot_beside_a_kick: [moved, new, _] = one_hop::<L>(0, 3)
         => [insert(new), remove(new)] || [does(abandon_snapshot), snapshot([moved])], 5100, 3;
-    merge_beside_a_lookup_and_an_insert
-    merge_beside_a_removal
-    merge_that_fails_against_lookups
+    merge_beside_a_lookup_and_an_insert: [x, y, other] = with(
+        Setup::<L>::new(2), [(0, 1), (1, 0), (0, 1)], |s, [x, y, _]| s.store(0, &[x]).merged(&[x, y]),
+    ) => [merge(0)] || [insert(other)] || [contains(x), maybe(contains(y))], 10_000, 2;
+    // Of what is merged, too.
+    merge_beside_a_removal: [x, y, other] = with(
+        Setup::<L>::new(2), [(0, 1), (1, 0), (0, 1)],
+        |s, [x, y, other]| s.store(0, &[x, other]).merged(&[x, y]),
+    ) => [merge(0)] || [remove(other), maybe(remove(y))] || [contains(x)], 25_000, 2;
+    // Beside the stashed entries there is one slot in use less than there may be: the first item is
+    // stored, the second is not, and the first is taken back. Both were there before, in the other
+    // bucket, so a copy may change places; no lookup misses them.
+    merge_that_fails_against_lookups: [x, y, ..] = with(
+        Setup::<L>::new(4), [(0, 1), (1, 0), (0, 1), (2, 3)], |s, [x, y, low, high]| {
+            s.fill_but_one(0, low).store(1, &[x, y]).fill(1, low).fill(2, high);
+            let stashed = [(0, 1); L::SLOTS].map(|(a, b)| s.item(a, b));
+            s.stash(&stashed).merged(&[x, y])
+        },
+    ) => [!merge(1)]
+        || [contains(x), contains(y)]
+        || [contains(x.swapped()), contains(y)], 22_000, 2;
 }
 
 growing_models! {
@@ -102,7 +120,12 @@ growing_models! {
     snapshot_beside_splits_of_a_longer_table: [goes, stays] = with(
         Growing::<L>::growable(4, 16).split(2), [(6, 3), (2, 1)], |s, items| s.store(2, &items),
     ) => [split(2), split(1)] || [snapshot([goes, stays])], 8500, 2;
-    merge_into_a_filter_that_grows
+    // The item that is merged has room when the table has grown.
+    merge_into_a_filter_that_grows: [new, goes, _] = with(
+        Growing::<L>::growable(2, 4), [(2, 1), (2, 1), (0, 1)], |s, [new, goes, low]| {
+            s.store(0, &[goes]).fill(0, low).fill(1, low).merged(&[new])
+        },
+    ) => [merge(0)] || [contains(goes), maybe(contains(new))], 9000, 2;
 }
 
 /// A token goes from one item to another, and is there at any time: from bucket 0 to 3, which is copied
@@ -127,99 +150,4 @@ fn snapshot_that<L: Layout>(is_right: impl Fn(Counts) -> bool + Send + Sync + 's
 fn abandon_snapshot<L: Layout>(thread: &mut Thread<L>) -> bool {
     probe::abandon_image::<L>(thread.filter());
     !probe::has_mirror::<L>(thread.filter())
-}
-
-/// What happens before the call is in the snapshot, and what happens after its return is not.
-fn what_is_known_is_in_the_snapshot<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let [x, y] = setup.items([(0, 3); 2]);
-    setup.check_with(1100, 3, move |model| {
-        let (inserted, taken) = (Signal::new(), Signal::new());
-        let (inserted_too, taken_too) = (inserted.clone(), taken.clone());
-        model.thread(move |t| {
-            assert!(t.insert(x));
-            inserted.send(t);
-            if taken_too.received(t) {
-                assert!(t.insert(y));
-            }
-        });
-        model.thread(move |t| {
-            let known = inserted_too.received(t);
-            let snapshot = t.snapshot();
-            taken.send(t);
-            assert!(!known || snapshot.of(x) == 1);
-            assert_eq!(snapshot.of(y), 0);
-        });
-    });
-}
-
-fn merge_beside_a_lookup_and_an_insert<L: Layout>() {
-    let mut setup = Setup::<L>::new(2);
-    let [x, y, other] = setup.items([(0, 1), (1, 0), (0, 1)]);
-    setup.store(0, &[x]);
-    setup.check_with(10_000, 2, move |model| {
-        let image = model.image_of(&[x, y]);
-        model.thread(move |t| assert!(t.merge(&image, 0)));
-        model.thread(move |t| assert!(t.insert(other)));
-        model.thread(move |t| {
-            assert!(t.contains(x));
-            t.contains(y);
-        });
-    });
-}
-
-/// Of what is merged, too.
-fn merge_beside_a_removal<L: Layout>() {
-    let mut setup = Setup::<L>::new(2);
-    let [x, y, other] = setup.items([(0, 1), (1, 0), (0, 1)]);
-    setup.store(0, &[x, other]);
-    setup.check_with(25_000, 2, move |model| {
-        let image = model.image_of(&[x, y]);
-        model.thread(move |t| assert!(t.merge(&image, 0)));
-        model.thread(move |t| {
-            assert!(t.remove(other));
-            t.remove(y);
-        });
-        model.thread(move |t| assert!(t.contains(x)));
-    });
-}
-
-/// Beside the stashed entries there is one slot in use less than there may be: the first item is
-/// stored, the second is not, and the first is taken back. Both were there before, in the other
-/// bucket, so a copy may change places; no lookup misses them.
-fn merge_that_fails_against_lookups<L: Layout>() {
-    let mut setup = Setup::<L>::new(4);
-    let [x, y, low] = setup.items([(0, 1), (1, 0), (0, 1)]);
-    let high = setup.item(2, 3);
-    setup.fill_but_one(0, low).store(1, &[x, y]).fill(1, low).fill(2, high);
-    for _ in 0..L::SLOTS {
-        let stashed = setup.item(0, 1);
-        setup.stash(&[stashed]);
-    }
-    let swapped = x.swapped();
-    setup.check_with(22_000, 2, move |model| {
-        let image = Arc::new(model.image_of(&[x, y]));
-        model.thread(move |t| assert!(!t.merge(&image, 1)));
-        for item in [x, swapped] {
-            model.thread(move |t| {
-                assert!(t.contains(item));
-                assert!(t.contains(y));
-            });
-        }
-    });
-}
-
-/// The item that is merged has room when the table has grown.
-fn merge_into_a_filter_that_grows<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Growable<L>>::growable(2, 4);
-    let [new, goes, low] = setup.items([(2, 1), (2, 1), (0, 1)]);
-    setup.store(0, &[goes]).fill(0, low).fill(1, low);
-    setup.check_with(9000, 2, move |model| {
-        let image = model.image_of(&[new]);
-        model.thread(move |t| assert!(t.merge(&image, 0)));
-        model.thread(move |t| {
-            assert!(t.contains(goes));
-            t.contains(new);
-        });
-    });
 }

@@ -15,7 +15,9 @@ models_of_three! {
     insert_against_lookup: [x, _] = full::<L>()
         => [insert(x)] || [maybe(contains(x)), maybe(contains(x.swapped()))],
         790, 3, by_every_schedule;
-    insert_known_to_a_lookup
+    // Whoever knows of the insert finds the item.
+    insert_known_to_a_lookup: [x, _] = full::<L>()
+        => [insert(x), send(0)] || [receive(0), maybe(contains(x))], 47, 3;
     insert_and_removal_against_lookup: [x, _] = full::<L>()
         => [insert(x), remove(x), !contains(x)]
         || [maybe(contains(x)), maybe(contains(x))], 2900, 2;
@@ -241,22 +243,4 @@ fn two_values<L: Layout>() -> With<Maplet<L>, 2> {
 /// The same, with xa in the stash.
 fn one_stashed<L: Layout>() -> With<Maplet<L>, 2> {
     storing(two_values(), |s, [xa, _]| s.stash(&[xa]))
-}
-
-/// Whoever knows of the insert finds the item.
-fn insert_known_to_a_lookup<L: Layout>() {
-    let (setup, [x, _]) = full::<L>();
-    setup.check_with(47, 3, move |model| {
-        let sent = Signal::new();
-        let received = sent.clone();
-        model.thread(move |t| {
-            assert!(t.insert(x));
-            sent.send(t);
-        });
-        model.thread(move |t| {
-            if received.received(t) {
-                assert!(t.contains(x));
-            }
-        });
-    });
 }

@@ -103,7 +103,7 @@ const SPLIT_THEN_LOOKUPS: &str = "order::insert_and_split_with_insert_then_looku
 const SPLIT_THAT_DROPS: &str = "order::split_that_drops_and_insert_then_lookups";
 const SNAPSHOT_AND_INSERT: &str = "snapshots::insert_beside_a_snapshot";
 const SNAPSHOT_AND_SPLIT: &str = "snapshots::split_beside_a_snapshot snapshots::end_of_level";
-const KICKS: &str = "kicks::kick_and_removal kicks::kick_removal_and_insert";
+const KICKS: &str = "kicks::kick_removal_and_insert";
 const ORDER: &str = "order::inserts_then_lookups order::kick_and_insert \
     order::removals_then_lookups order::insert_and_removal";
 const SWEEP_AND_KICK: &str = "expiry::kick_beside_a_sweep";
@@ -112,9 +112,9 @@ const SWEEP_AND_VALUE: &str = "expiry::sweep_and_another_value";
 const DROPPED: &str = "expiry::dropped_by";
 const SWEEP_AND_ORDER: &str = "expiring::kick_beside_an_advance order::kick_that order::advance";
 const STAMP_AND_SWEEP: &str =
-    "expiring::stamp_of_what_is_swept expiring::stamp_if ages::insert_of_what";
+    "expiring::stamp_of_what_is_swept expiring::stamp_if expiring::insert_of_what";
 const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
-const STAMP_LATE: &str = "expiring::stamp_beside_two_advances expiring::stamp_and_kick";
+const STAMP_LATE: &str = "expiring::insert_beside_two_advances expiring::stamp_and_kick";
 const TIMED: &str = "timer::";
 
 /// Models that notice weaker orderings of a file, most likely. They are run first.
@@ -631,17 +631,17 @@ pub const FAULTS: &[Fault] = faults! {
         => "expiring::two_that_make_room";
     GENERATIONS age: "an age is told by the generation before the words"
         replace "if self.clock() == clock { break; }" with "break;"
-        => "expiring::age_beside_an_advance ages::two_inserts_beside_an_advance";
+        => "expiring::age_beside_an_advance expiring::two_inserts_beside_an_advance";
     GENERATIONS insert_stamped_slow: "an insert leaves an older stamp as it is"
         replace "self.restamp(self.with_stamp(key, older))?" with "self.replace(self.with_stamp(key, older), older)?"
-        => "expiring::two_stamps_of_an_old_item ages::two_inserts_of_what_is_swept";
+        => "expiring::two_stamps_of_an_old_item expiring::two_inserts_of_what_is_swept";
     INSERT store_absent: "a stamp is read before the stripe is taken"
         put "let place = Place::select(in_first, self.stamped(key, duplicates).places());"
         before "let locked = self.lock_stripes(both(buckets, Bucket::number));"
-        => "expiring::stamp_beside_two_advances ages::insert_beside_two_advances";
+        => "expiring::insert_beside_two_advances";
     INSERT store_absent: "a new item is stored though its buckets have changed since they were read"
         replace "let is_same =" with "let is_same = true ||"
-        => "ages::two_inserts_beside_an_advance";
+        => "expiring::two_inserts_beside_an_advance";
     INSERT insert_without_kicks: "what is stashed has no stamp"
         replace "self.stamped(key, duplicates)" with "key"
         => "expiring::stamp_without_room_beside_an_advance last_resort::stamp_overtaken_in_every_attempt";
