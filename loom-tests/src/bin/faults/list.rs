@@ -58,7 +58,7 @@ const SWEEP_AND_KICK: &str = "expiry::kick_beside_a_sweep";
 const SWEEP_AND_SPLIT: &str = "expiry::split_beside_a_sweep expiry::end_of_level";
 const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
 
-/// Models that notice weaker orderings of a file, most likely. They are run first.
+/// Models that notice weaker orderings of a file, most likely, by how the path of the file begins. They are run first.
 pub const LIKELY: &[(&str, &str)] = &[
     ("src/expiring/timer.rs", "timer::"),
     ("src/sync/array.rs", "array::"),
@@ -72,19 +72,16 @@ pub const LIKELY: &[(&str, &str)] = &[
     ),
     (
         "src/table/expiry.rs",
-        "expiry:: expiring::kick_beside_an_advance order::kick_that order::advance",
+        "expiry::kick_beside_a_sweep expiry::split_beside_a_sweep expiry::end_of_level expiry::sweep_and \
+            expiry::dropped_by expiring::kick_beside_an_advance order::kick_that order::advance",
     ),
     (
         "src/table/generations.rs",
         "expiring::stamp_of_what expiring::stamp_if ages::insert_of_what expiring::stamp_beside expiring::stamp_and",
     ),
     (
-        "src/table/grow.rs",
+        "src/table/grow",
         "growth::split_against_lookups order::insert_and_split order::split_that_drops",
-    ),
-    (
-        "src/table/growing.rs",
-        "growth::split_against_lookups order::insert_and_split_with_insert_then_lookups",
     ),
     (
         "src/table/lookup.rs",
@@ -97,12 +94,15 @@ pub const LIKELY: &[(&str, &str)] = &[
     ),
     (
         "src/table/stash/cells.rs",
-        "stash::going_back stash::insert_known stash::doubling_against stash::cell_used order::stashed",
+        "stash::going_back_against_lookup stash::insert_known stash::doubling_against_lookup \
+            stash::cell_used_again stash::going_back_from order::stashed_inserts_then_lookups \
+            order::stashed_removals_then_lookups order::stashed_insert_and order::stashed_removal_and",
     ),
     (
         "src/table/versions.rs",
         "kicks::kick_against_lookup batches::clear_against_lookups widening::split_after widening::lookup_that \
-            stopped::widening stash::going_back stash::insert_known stash::cell_used order::stashed",
+            stopped::widening stash::going_back_against_lookup stash::insert_known stash::cell_used_again \
+            order::stashed_insert_and order::stashed_removal_and",
     ),
 ];
 

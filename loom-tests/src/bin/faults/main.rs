@@ -44,16 +44,10 @@ const SWITCHED_ON: &str = "COUCAL_FAULTS";
 /// Added to the copy of `src/sync.rs`.
 const SWITCH: &str = r#"
 pub(crate) fn has_fault(number: usize) -> bool {
-    static FAULTS: OnceLock<[bool; 1024]> = OnceLock::new();
-    let switched_on = || {
-        let numbers = std::env::var("COUCAL_FAULTS").unwrap_or_default();
-        let mut faults = [false; 1024];
-        for number in numbers.split_whitespace() {
-            faults[number.parse::<usize>().unwrap()] = true;
-        }
-        faults
-    };
-    FAULTS.get_or_init(switched_on)[number]
+    static SWITCHED_ON: OnceLock<Vec<usize>> = OnceLock::new();
+    let numbers = || std::env::var("COUCAL_FAULTS").unwrap_or_default();
+    let parsed = || numbers().split_whitespace().map(|number| number.parse().unwrap()).collect();
+    SWITCHED_ON.get_or_init(parsed).contains(&number)
 }
 "#;
 
