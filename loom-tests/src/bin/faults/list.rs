@@ -474,9 +474,6 @@ pub const FAULTS: &[Fault] = faults! {
         without "new.store(view.word(at).load(Ordering::Relaxed), Ordering::Relaxed);" => "array::";
 
     // Stripes, versions and words that are replaced.
-    try_widen: "a lookup validates a version that was replaced"
-        without "old.retire();"
-        => "widening::split_after_widening widening::lookup_that_a_flag_orders";
     try_widen: "versions are retired before there are others"
         put "old.retire();" before "read.versions.replace(versions);"
         => "stopped::widening_stopped_at_each_step";
