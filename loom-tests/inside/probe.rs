@@ -261,7 +261,8 @@ impl Home {
 
     /// Whether a slot of this bucket holds an entry of the item, in a table that has grown to this number of
     /// buckets. Not as lookups find out, but as the documentation of growing tables says.
-    fn is_in<M: Subject>(self, buckets: usize, bucket: usize, slot: u64) -> bool {
+    #[must_use]
+    pub fn is_in<M: Subject>(self, buckets: usize, bucket: usize, slot: u64) -> bool {
         let Some(at) = self.buckets::<M>(buckets).iter().position(|&its| its == bucket) else {
             return false;
         };
@@ -516,12 +517,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// Whether what a slot of this bucket holds is an entry of the item.
-    #[must_use]
-    pub fn is_of<M: Subject>(&self, bucket: usize, slot: u64, home: Home) -> bool {
-        home.is_in::<M>(self.buckets.len(), bucket, slot)
-    }
-
     /// The copies of the item in the stash.
     #[must_use]
     pub fn stashed_of<M: Subject>(&self, home: Home) -> usize {

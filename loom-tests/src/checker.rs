@@ -561,26 +561,24 @@ mod tests {
 
     #[test]
     fn one_thread_is_a_counter() {
-        let ops = [Missing, Inserted, Counted(1), Duplicate, Inserted, Removed, Found, Removed];
-        assert_eq!(one(0, &[&ops]).explain(), Ok(()));
-        assert_eq!(
-            one(0, &[&[NotThere, Unique, Cleared, Missing, UniqueFull, Full]]).explain(),
-            Ok(())
-        );
-        for (initial, ops) in [
-            (1, &[Missing][..]),
-            (0, &[Inserted, Missing]),
-            (0, &[Removed]),
-            (1, &[NotThere]),
-            (1, &[Unique]),
-            (0, &[Duplicate]),
-            (1, &[UniqueFull]),
-            (1, &[Counted(2)]),
-        ] {
-            assert_eq!(one(initial, &[ops]).explain(), NO_ORDER, "{initial} {ops:?}");
-        }
-        for (initial, ops) in [(0, &[Found][..]), (1, &[Removed, Found]), (2, &[Cleared, Found])] {
-            assert_eq!(one(initial, &[ops]).explain(), found_nothing(1), "{initial} {ops:?}");
+        let all = [Missing, Inserted, Counted(1), Duplicate, Inserted, Removed, Found, Removed];
+        let cases: [(usize, &[Outcome], _); _] = [
+            (0, &all, Ok(())),
+            (0, &[NotThere, Unique, Cleared, Missing, UniqueFull, Full], Ok(())),
+            (1, &[Missing], NO_ORDER),
+            (0, &[Inserted, Missing], NO_ORDER),
+            (0, &[Removed], NO_ORDER),
+            (1, &[NotThere], NO_ORDER),
+            (1, &[Unique], NO_ORDER),
+            (0, &[Duplicate], NO_ORDER),
+            (1, &[UniqueFull], NO_ORDER),
+            (1, &[Counted(2)], NO_ORDER),
+            (0, &[Found], found_nothing(1)),
+            (1, &[Removed, Found], found_nothing(1)),
+            (2, &[Cleared, Found], found_nothing(1)),
+        ];
+        for (initial, ops, explained) in cases {
+            assert_eq!(one(initial, &[ops]).explain(), explained, "{initial} {ops:?}");
         }
     }
 

@@ -296,12 +296,12 @@ impl<M: Subject> Setup<M> {
         run: impl Fn(&Arc<Self>) + Send + Sync + 'static,
     ) {
         probe::set_seq_cst_is_exact(self.exact_seq_cst);
+        let every_schedule = self.every_schedule && cfg!(feature = "mended-loom");
         let setup = Arc::new(self);
-        let every_schedule = setup.every_schedule;
         let execution: Execution = Arc::new(move || run(&setup));
         explore(floor, preemptions, &execution);
         if every_schedule {
-            explore_every_schedule(floor, &execution);
+            explore_by(true, floor, 2, &execution);
         }
     }
 
@@ -358,24 +358,19 @@ pub type Execution = Arc<dyn Fn() + Send + Sync>;
 /// Runs a model under loom, prints the number of its executions and asserts the floor,
 /// unless [`WITHOUT_FLOORS`] is set. With the published loom it asserts none.
 pub fn explore(floor: usize, preemptions: usize, execution: &Execution) {
-    run(Builder::new(), "", floor, preemptions, execution);
+    explore_by(false, floor, preemptions, execution);
 }
 
-#[cfg(feature = "mended-loom")]
-fn explore_every_schedule(floor: usize, execution: &Execution) {
-    let mut builder = Builder::new();
-    builder.every_schedule = true;
-    run(builder, " by every schedule", floor, 2, execution);
-}
-
-/// The published loom has no such mode.
-#[cfg(not(feature = "mended-loom"))]
-fn explore_every_schedule(_: usize, _: &Execution) {}
-
-fn run(mut builder: Builder, how: &str, floor: usize, preemptions: usize, execution: &Execution) {
+fn explore_by(every_schedule: bool, floor: usize, preemptions: usize, execution: &Execution) {
     let executions = Arc::new(AtomicUsize::new(0));
     let (counter, execution) = (Arc::clone(&executions), Arc::clone(execution));
     let started = Instant::now();
+    let mut builder = Builder::new();
+    // The published loom has no such mode.
+    #[cfg(feature = "mended-loom")]
+    {
+        builder.every_schedule = every_schedule;
+    }
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 50_000;
     builder.check(move || {
@@ -385,6 +380,7 @@ fn run(mut builder: Builder, how: &str, floor: usize, preemptions: usize, execut
     let executions = executions.load(Ordering::Relaxed);
     let current = std::thread::current();
     let name = current.name().unwrap_or("without a name");
+    let how = if every_schedule { " by every schedule" } else { "" };
     println!("model {name}{how}: {executions} executions, {:.1?}", started.elapsed());
     if cfg!(feature = "mended-loom") && env::var_os(WITHOUT_FLOORS).is_none() {
         assert!(executions >= floor, "{name} explored {executions} executions, fewer than {floor}");
@@ -423,6 +419,14 @@ pub fn does<M: Subject>(
     Step { operation: Box::new(operation), expected: Some(true) }
 }
 
+/// The same, whatever it does.
+fn done<M: Subject>(operation: impl Fn(&mut Thread<M>) + Send + Sync + 'static) -> Step<M> {
+    does(move |thread| {
+        operation(thread);
+        true
+    })
+}
+
 /// [`Thread::insert`].
 pub fn insert<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.insert(item))
@@ -450,10 +454,7 @@ pub fn count<M: Subject>(item: Item, copies: usize) -> Step<M> {
 
 /// [`Thread::clear`].
 pub fn clear<M: Subject>() -> Step<M> {
-    does(|thread| {
-        thread.clear();
-        true
-    })
+    done(Thread::clear)
 }
 
 /// [`Thread::snapshot`], in which each of these items is once.
@@ -491,18 +492,12 @@ pub fn receive<M: Subject>(signal: usize) -> Step<M> {
 
 /// [`Thread::widen`].
 pub fn widen<M: Subject>() -> Step<M> {
-    does(|thread| {
-        thread.widen();
-        true
-    })
+    done(|thread| thread.widen())
 }
 
 /// [`Thread::resize_stash`].
 pub fn resize_stash<M: Subject>(item: Item, lines: usize) -> Step<M> {
-    does(move |thread| {
-        thread.resize_stash(item, lines);
-        true
-    })
+    done(move |thread| thread.resize_stash(item, lines))
 }
 
 /// [`Thread::get`], which must find these, among others.
@@ -549,10 +544,7 @@ pub fn increment<M: Storage + 'static, const N: usize>(
 
 /// [`Thread::count_one`].
 pub fn count_one<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
-    does(move |thread| {
-        thread.count_one(item);
-        true
-    })
+    done(move |thread| thread.count_one(item))
 }
 
 /// [`Thread::stamp`].
@@ -584,7 +576,7 @@ impl<M: Subject> Setup<M> {
 
     /// The class of what a slot of an image holds, if there is one.
     fn class(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
-        self.classes.iter().position(|item| image.is_of::<M>(bucket, slot, item.home))
+        self.classes.iter().position(|item| item.home.is_in::<M>(image.buckets.len(), bucket, slot))
     }
 
     /// The classes of all that an image holds, in its order. What a split has doubled may be of no item; all else
@@ -752,17 +744,13 @@ impl<M: Subject> Thread<M> {
         }
     }
 
-    fn record(&mut self, item: Item, outcome: Outcome) {
-        self.record_of_class(item.class, outcome);
-    }
-
     /// Records whether the answer is yes, and returns it.
-    fn answer(&mut self, item: Item, is_yes: bool, [yes, no]: [Outcome; 2]) -> bool {
-        self.record(item, if is_yes { yes } else { no });
+    fn answer(&mut self, class: usize, is_yes: bool, [yes, no]: [Outcome; 2]) -> bool {
+        self.record(class, if is_yes { yes } else { no });
         is_yes
     }
 
-    fn record_of_class(&mut self, class: usize, outcome: Outcome) {
+    fn record(&mut self, class: usize, outcome: Outcome) {
         self.events.push(Event { class, outcome, known: self.known.clone() });
         self.known[self.index] += 1;
     }
@@ -782,59 +770,47 @@ impl<M: Subject> Thread<M> {
 
     /// Whether one more copy was stored.
     pub fn insert(&mut self, item: Item) -> bool {
-        let outcome = match probe::insert::<M>(&self.shared, item.hash, item.home) {
-            Ok(()) => Outcome::Inserted,
-            Err(error) => {
-                assert_eq!(error, Error::Full);
-                Outcome::Full
-            }
-        };
-        let stored = outcome == Outcome::Inserted;
-        self.record(item, outcome);
-        stored
+        let result = probe::insert::<M>(&self.shared, item.hash, item.home);
+        assert!(matches!(result, Ok(()) | Err(Error::Full)), "{result:?}");
+        self.answer(item.class, result.is_ok(), [Outcome::Inserted, Outcome::Full])
     }
 
     /// Whether it stored the first copy; in a maplet, the first value of the key.
     pub fn insert_unique(&mut self, item: Item) -> bool {
-        let outcome = match probe::insert_unique::<M>(&self.shared, item.hash, item.home) {
-            Ok(true) => Outcome::Unique,
-            Ok(false) => Outcome::Duplicate,
-            Err(_) => Outcome::UniqueFull,
-        };
-        let stored = outcome == Outcome::Unique;
-        self.record(item, outcome);
-        stored
+        let result = probe::insert_unique::<M>(&self.shared, item.hash, item.home);
+        let if_not = if result.is_ok() { Outcome::Duplicate } else { Outcome::UniqueFull };
+        self.answer(item.class, result == Ok(true), [Outcome::Unique, if_not])
     }
 
     /// Whether the item was found. In a maplet, one whose key has no other value.
     pub fn contains(&mut self, item: Item) -> bool {
         let found = probe::contains::<M>(&self.shared, item.hash);
-        self.answer(item, found, [Outcome::Found, Outcome::Missing])
+        self.answer(item.class, found, [Outcome::Found, Outcome::Missing])
     }
 
     /// Whether a copy was removed.
     pub fn remove(&mut self, item: Item) -> bool {
         let removed = probe::remove::<M>(&self.shared, item.hash, item.home);
-        self.answer(item, removed, [Outcome::Removed, Outcome::NotThere])
+        self.answer(item.class, removed, [Outcome::Removed, Outcome::NotThere])
     }
 
     /// Empties the table.
     pub fn clear(&mut self) {
         probe::clear::<M>(&self.shared);
-        self.record_of_class(0, Outcome::Cleared);
+        self.record(0, Outcome::Cleared);
     }
 
     /// How many copies there were.
     pub fn count(&mut self, item: Item) -> usize {
         let count = probe::copies::<M>(&self.shared, item.hash, item.home);
-        self.record(item, Outcome::Counted(count));
+        self.record(item.class, Outcome::Counted(count));
         count
     }
 
     /// The copies of each class at one instant, as a snapshot has them.
     pub fn snapshot(&mut self) -> Counts {
         let counts = self.setup.count(&probe::image::<M>(&self.shared));
-        self.record_of_class(0, Outcome::Snapshot(counts.clone()));
+        self.record(0, Outcome::Snapshot(counts.clone()));
         Counts(counts)
     }
 
@@ -892,13 +868,13 @@ impl<M: Storage + 'static> Thread<M> {
         let classes = self.setup.classes_in(image).into_iter();
         let merged = probe::merge::<M>(&self.shared, image);
         for class in classes.clone().take(if merged.is_ok() { usize::MAX } else { stored }) {
-            self.record_of_class(class, Outcome::Inserted);
+            self.record(class, Outcome::Inserted);
         }
         if merged.is_err() {
             let refused = classes.clone().nth(stored).expect("not all were stored");
-            self.record_of_class(refused, Outcome::Full);
+            self.record(refused, Outcome::Full);
             for class in classes.take(stored) {
-                self.record_of_class(class, Outcome::Removed);
+                self.record(class, Outcome::Removed);
             }
         }
         merged.is_ok()
@@ -910,11 +886,11 @@ impl<M: Storage + 'static> Thread<M> {
         let failed = self.shared.insert_many(&hashes).err();
         let stored = failed.as_ref().map_or(items.len(), Error::stored);
         for &item in &items[..stored] {
-            self.record(item, Outcome::Inserted);
+            self.record(item.class, Outcome::Inserted);
         }
         if let Some(error) = failed {
             assert_eq!(error, Error::Stopped { index: stored, stored, cause: &Error::Full });
-            self.record(items[stored], Outcome::Full);
+            self.record(items[stored].class, Outcome::Full);
         }
         stored
     }
@@ -953,7 +929,7 @@ impl<M: Storage + 'static> Thread<M> {
         let count = batch(&self.shared, &hashes, &mut answers);
         assert_eq!(count, answers.iter().filter(|&&answer| answer).count());
         for (&item, &answer) in items.iter().zip(&answers) {
-            self.answer(item, answer, outcomes.clone());
+            self.answer(item.class, answer, outcomes.clone());
         }
         answers
     }
@@ -989,14 +965,14 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
     pub fn get(&mut self, item: Item) -> Found {
         let values = self.shared.get(&Prehashed(item.hash));
         let found: Vec<_> = values.map(|value| self.setup.of_value(item, value).class).collect();
-        self.record(item, Outcome::Got(found.clone()));
+        self.record(item.class, Outcome::Got(found.clone()));
         Found(found)
     }
 
     /// Whether the key of this item was found, with any value.
     pub fn contains_key(&mut self, item: Item) -> bool {
         let found = self.shared.contains_key(&Prehashed(item.hash));
-        self.record(item, Outcome::HasKey(found));
+        self.record(item.class, Outcome::HasKey(found));
         found
     }
 
@@ -1004,7 +980,7 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
     pub fn replace(&mut self, item: Item, with: Item) -> bool {
         let (hash, old, new) = replacement(item, with);
         let replaced = self.shared.replace(&Prehashed(hash), old, new).expect("a value that fits");
-        self.answer(item, replaced, [Outcome::Replaced(with.class), Outcome::NotThere])
+        self.answer(item.class, replaced, [Outcome::Replaced(with.class), Outcome::NotThere])
     }
 
     /// For each item whether a copy of it has got the value of another item of its key.
@@ -1018,7 +994,7 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
         let count = self.shared.replace_many(&pairs, &mut replaced).expect("values that fit");
         assert_eq!(count, replaced.iter().filter(|&&replaced| replaced).count());
         for (&(item, with), &replaced) in items.iter().zip(&replaced) {
-            self.answer(item, replaced, [Outcome::Replaced(with.class), Outcome::NotThere]);
+            self.answer(item.class, replaced, [Outcome::Replaced(with.class), Outcome::NotThere]);
         }
         replaced
     }
@@ -1029,9 +1005,9 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
         let before = before.expect("a value that fits");
         if let Some(value) = before {
             let [old, new] = [value, value + 1].map(|value| self.setup.of_value(item, value));
-            self.record(old, Outcome::Replaced(new.class));
+            self.record(old.class, Outcome::Replaced(new.class));
         } else {
-            self.record(item, Outcome::HasKey(false));
+            self.record(item.class, Outcome::HasKey(false));
         }
         before
     }
@@ -1050,9 +1026,9 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
         assert!(!self.setup.classes.iter().any(of_others), "a record names one item");
         let removed = self.shared.remove_value(item.home.value);
         if removed == 0 {
-            self.record(item, Outcome::NotThere);
+            self.record(item.class, Outcome::NotThere);
         }
-        (0..removed).for_each(|_| self.record(item, Outcome::Removed));
+        (0..removed).for_each(|_| self.record(item.class, Outcome::Removed));
         removed
     }
 }
@@ -1062,28 +1038,27 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
     /// Gives the item the present stamp. Whether it was not there.
     pub fn stamp(&mut self, item: Item) -> bool {
         let is_new = Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, true);
-        self.record_of_class(item.key, Outcome::Stamped(is_new));
+        self.record(item.key, Outcome::Stamped(is_new));
         is_new
     }
 
     /// The same, unless the item is there.
     pub fn stamp_if_absent(&mut self, item: Item) -> bool {
         let is_new = Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, false);
-        self.record_of_class(item.key, if is_new { Outcome::Unique } else { Outcome::Duplicate });
-        is_new
+        self.answer(item.key, is_new, [Outcome::Unique, Outcome::Duplicate])
     }
 
     /// How many generations ago the item got its stamp.
     pub fn age(&mut self, item: Item) -> Option<u32> {
         let age = Maplet::<M, SHORT_RING>::age(&self.shared, item.hash);
-        self.record_of_class(item.key, Outcome::Aged(age));
+        self.record(item.key, Outcome::Aged(age));
         age
     }
 
     /// Ends a generation. Returns how many entries are removed.
     pub fn advance(&mut self) -> usize {
         let removed = Maplet::<M, SHORT_RING>::advance(&self.shared);
-        self.record_of_class(0, Outcome::Advanced);
+        self.record(0, Outcome::Advanced);
         removed
     }
 

@@ -21,11 +21,13 @@ use syn::{
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The text of a file, and what the compiler sees in it outside of tests.
+#[derive(Default)]
 pub struct Source {
-    /// The text itself.
-    pub text: String,
+    text: String,
     named: Vec<Named>,
     weakenings: Vec<Weakening>,
+    /// While it is parsed: the calls of whose arguments the present place is a part.
+    calls: Vec<(String, Range<usize>)>,
     /// A place that has an ordering, and that is not understood.
     unknown: Option<String>,
 }
@@ -58,10 +60,10 @@ impl Source {
 
     /// What a text has.
     pub fn parse(text: String) -> Result<Self> {
-        let mut walk = Walk::default();
-        walk.visit_file(&syn::parse_file(&text)?);
-        let Walk { named, weakenings, unknown, .. } = walk;
-        Ok(Self { text, named, weakenings, unknown })
+        let file = syn::parse_file(&text)?;
+        let mut source = Self { text, ..Self::default() };
+        source.visit_file(&file);
+        Ok(source)
     }
 
     /// The one place in a function, or in a type, that reads as `quote`. A blank of the quote is any white space of
@@ -182,18 +184,8 @@ fn after_blank(text: &str) -> &str {
     rest
 }
 
-/// Collects what [`Source`] has.
-#[derive(Default)]
-struct Walk {
-    named: Vec<Named>,
-    weakenings: Vec<Weakening>,
-    /// The calls of whose arguments the present place is a part.
-    calls: Vec<(String, Range<usize>)>,
-    /// A place that has an ordering, and that is not understood.
-    unknown: Option<String>,
-}
-
-impl Walk {
+/// What is collected while a text is parsed.
+impl Source {
     fn name(&mut self, name: &Ident, item: &impl Spanned, body: Option<&Block>) {
         self.named.push(Named {
             name: name.to_string(),
@@ -230,7 +222,7 @@ impl Walk {
     }
 }
 
-impl<'ast> Visit<'ast> for Walk {
+impl<'ast> Visit<'ast> for Source {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
             Item::Fn(item) => &item.attrs,
@@ -277,16 +269,16 @@ impl<'ast> Visit<'ast> for Walk {
             Expr::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
             _ => None,
         };
-        self.call(name.unwrap_or_default(), call, |walk| {
-            visit::visit_expr_call(walk, call);
+        self.call(name.unwrap_or_default(), call, |source| {
+            visit::visit_expr_call(source, call);
         });
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
         self.visit_expr(&call.receiver);
-        self.call(call.method.to_string(), call, |walk| {
+        self.call(call.method.to_string(), call, |source| {
             for argument in &call.args {
-                walk.visit_expr(argument);
+                source.visit_expr(argument);
             }
         });
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use coucal::{
     AnyCuckooFilter, Candidates, CuckooFilter, CuckooMaplet, Fp8x8, Fp16x4, GrowableCuckooFilter,
-    GrowableCuckooMaplet, SemiSorted14x5, StableHashBuilder, Storage,
+    GrowableCuckooMaplet, SemiSorted14x5, Snapshot, StableHashBuilder, Storage,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::sync::atomic::Ordering::{Relaxed, Release};
@@ -80,29 +80,24 @@ mod steps {
         announce_and_check(|| builder().false_positive_rate(0.01).any_layout().build().unwrap());
         announce_and_check(|| GrowableCuckooFilter::<Fp16x4, _>::with_hasher(stable()));
         announce_and_check(|| builder().growable().any_layout().build().unwrap());
+        // What was restored, and a copy, have steps of their own.
+        announce_and_check(|| Filter::restore(snapshot().as_bytes(), stable()).unwrap());
+        announce_and_check(|| Filter::from_snapshot(&snapshot(), stable()).unwrap());
+        announce_and_check(|| {
+            AnyCuckooFilter::from_bytes(snapshot().as_bytes(), stable()).unwrap()
+        });
     }
 
     fn stable() -> StableHashBuilder {
         StableHashBuilder::default()
     }
 
-    fn builder() -> coucal::Builder<Fp16x4, StableHashBuilder> {
-        CuckooFilter::builder().capacity(100).hasher(stable())
+    fn snapshot() -> Snapshot {
+        filter_of(&[3]).snapshot().unwrap()
     }
 
-    #[test]
-    fn a_restored_filter_and_a_copy_have_steps_of_their_own() {
-        announce_and_check(|| {
-            let bytes = filter_of(&[3]).snapshot().unwrap().into_bytes();
-            Filter::restore(&bytes[..], stable()).unwrap()
-        });
-        announce_and_check(|| {
-            Filter::from_snapshot(&filter_of(&[3]).snapshot().unwrap(), stable()).unwrap()
-        });
-        announce_and_check(|| {
-            let bytes = filter_of(&[3]).snapshot().unwrap().into_bytes();
-            AnyCuckooFilter::from_bytes(&bytes, stable()).unwrap()
-        });
+    fn builder() -> coucal::Builder<Fp16x4, StableHashBuilder> {
+        CuckooFilter::builder().capacity(100).hasher(stable())
     }
 
     #[test]
@@ -202,22 +197,6 @@ mod steps {
                 together(&Arc::new(maplet_of(&[(1, 3), (2, 4)])), remove, other);
             });
         }
-    }
-
-    /// Each adds 1.
-    #[test]
-    fn counters_are_exact() {
-        let counts = outcomes(|| {
-            let count = |maplet: &Maplet| {
-                if !maplet.insert_if_absent(&1, 1).unwrap() {
-                    maplet.update(&1, |count| Some(count + 1)).unwrap();
-                }
-            };
-            let maplet = Arc::new(maplet_of(&[]));
-            together(&maplet, count, count);
-            maplet.get(&1).collect::<Vec<_>>()
-        });
-        assert_eq!(counts, [vec![2]].into());
     }
 
     /// It is one instant: what was inserted later is there only with what was inserted before.
@@ -357,56 +336,74 @@ mod order {
         }
     }
 
-    /// One thread stores a row and then does something with the table, another one does something with the table: what
-    /// it answers, and whether the row is seen then.
+    /// One thread stores a row and then does something, another one does something: what that answers, and whether the
+    /// row is seen then.
+    fn seen<T: Send + Sync + 'static>(
+        new: fn() -> T,
+        first: impl Fn(&Shared<T>) + Copy + Send + Sync + 'static,
+        second: impl Fn(&Shared<T>) -> bool + Copy + Send + Sync + 'static,
+    ) -> BTreeSet<(bool, bool)> {
+        outcomes(move || {
+            let first = move |shared: &Shared<T>| {
+                shared.row.store(true, Relaxed);
+                first(shared);
+            };
+            let second = move |shared: &Shared<T>| (second(shared), shared.row.load(Relaxed));
+            together(&Shared::new(new()), first, second).1
+        })
+    }
+
+    /// When the second of two threads does something with a table.
+    #[derive(Clone, Copy, PartialEq)]
+    enum When {
+        Ever,
+        /// If it knows from a flag that the first one is through. The flag orders nothing.
+        After,
+    }
+    use When::*;
+
+    /// What may be seen, in order.
+    type Outcomes = &'static [(bool, bool)];
+
+    const ORDERED: Outcomes = &[(false, false), (false, true), (true, true)];
+    const UNORDERED: Outcomes = &[(false, false), (false, true), (true, false), (true, true)];
+
+    /// Each of these things that a thread does with a table, with each of these that another one does. Whether the second
+    /// one has found something is seen, or if it comes after the first one, that it comes: then it must find something.
+    #[track_caller]
     fn hand_over<T: Send + Sync + 'static>(
         new: fn() -> T,
-        store: fn(&T),
-        find: fn(&T) -> bool,
-    ) -> BTreeSet<(bool, bool)> {
-        outcomes(move || {
-            let first = move |shared: &Shared<T>| {
-                shared.row.store(true, Relaxed);
-                store(&shared.table);
-            };
-            let second = move |shared: &Shared<T>| {
-                let found = find(&shared.table);
-                (found, shared.row.load(Relaxed))
-            };
-            together(&Shared::new(new()), first, second).1
-        })
+        firsts: &[fn(&T)],
+        when: When,
+        seconds: &[fn(&T) -> bool],
+        expected: Outcomes,
+    ) {
+        for (number, &first) in firsts.iter().enumerate() {
+            for (second_number, &second) in seconds.iter().enumerate() {
+                let first = move |shared: &Shared<T>| {
+                    first(&shared.table);
+                    if when == After {
+                        shared.flag.store(true, Relaxed);
+                    }
+                };
+                let second = move |shared: &Shared<T>| {
+                    if when == After {
+                        return shared.flag.load(Relaxed) && {
+                            assert!(second(&shared.table));
+                            true
+                        };
+                    }
+                    second(&shared.table)
+                };
+                let outcomes = seen(new, first, second);
+                let is_it = outcomes.iter().eq(expected);
+                assert!(is_it, "{outcomes:?} of first {number}, second {second_number}");
+            }
+        }
     }
-
-    /// The same, where the second thread knows from a flag that the first one is through. The flag orders nothing.
-    fn hand_over_after<T: Send + Sync + 'static>(
-        new: fn() -> T,
-        first: fn(&T),
-        second: fn(&T),
-    ) -> BTreeSet<(bool, bool)> {
-        outcomes(move || {
-            let first = move |shared: &Shared<T>| {
-                shared.row.store(true, Relaxed);
-                first(&shared.table);
-                shared.flag.store(true, Relaxed);
-            };
-            let second = move |shared: &Shared<T>| {
-                let is_through = shared.flag.load(Relaxed);
-                if is_through {
-                    second(&shared.table);
-                }
-                (is_through, shared.row.load(Relaxed))
-            };
-            together(&Shared::new(new()), first, second).1
-        })
-    }
-
-    const ORDERED: [(bool, bool); 3] = [(false, false), (false, true), (true, true)];
-    const UNORDERED: [(bool, bool); 4] =
-        [(false, false), (false, true), (true, false), (true, true)];
 
     #[test]
     fn whoever_finds_an_item_sees_what_was_done_before_its_insert() {
-        let empty = || filter_of(&[]);
         let inserts: [fn(&Filter); 5] = [
             |filter| filter.insert(&1).unwrap(),
             |filter| filter.insert_all([1]).unwrap(),
@@ -414,11 +411,8 @@ mod order {
             |filter| assert_eq!(filter.insert_unique_all([1]).unwrap(), 1),
             |filter| filter.merge(&filter_of(&[1])).unwrap(),
         ];
-        for (number, insert) in inserts.into_iter().enumerate() {
-            let outcomes = hand_over(empty, insert, |filter| filter.contains(&1));
-            assert_eq!(outcomes, ORDERED.into(), "insert {number}");
-        }
-        let finds: [fn(&Filter) -> bool; 8] = [
+        let finds: [fn(&Filter) -> bool; 9] = [
+            |filter| filter.contains(&1),
             |filter| filter.contains_each(&[1]) == [true],
             |filter| filter.count(&1) > 0,
             |filter| filter.remove(&1),
@@ -432,39 +426,28 @@ mod order {
                 copy.contains(&1)
             },
         ];
-        for (number, find) in finds.into_iter().enumerate() {
-            let outcomes = hand_over(empty, |filter| filter.insert(&1).unwrap(), find);
-            assert_eq!(outcomes, ORDERED.into(), "find {number}");
-        }
+        hand_over(|| filter_of(&[]), &inserts, Ever, &finds[..1], ORDERED);
+        hand_over(|| filter_of(&[]), &inserts[..1], Ever, &finds, ORDERED);
     }
 
     #[test]
     fn the_same_of_maplets() {
-        let new = || maplet_of(&[(1, 3)]);
         let stores: [fn(&Maplet); 4] = [
             |maplet| maplet.insert(&1, 4).unwrap(),
             |maplet| maplet.insert_all([(1, 4)]).unwrap(),
             |maplet| assert!(maplet.replace(&1, 3, 4).unwrap()),
-            |maplet| {
-                let replaced = maplet.replace_many(&[(1, 3, 4)], &mut [false]);
-                assert_eq!(replaced.unwrap(), 1);
-            },
+            |maplet| assert_eq!(maplet.replace_many(&[(1, 3, 4)], &mut [false]).unwrap(), 1),
         ];
-        for (number, store) in stores.into_iter().enumerate() {
-            let outcomes = hand_over(new, store, |maplet| maplet.get(&1).any(|value| value == 4));
-            assert_eq!(outcomes, ORDERED.into(), "store {number}");
-        }
+        let found: fn(&Maplet) -> bool = |maplet| maplet.get(&1).any(|value| value == 4);
+        hand_over(|| maplet_of(&[(1, 3)]), &stores, Ever, &[found], ORDERED);
         let finds: [fn(&Maplet) -> bool; 5] = [
-            |maplet| maplet.contains_key(&2),
-            |maplet| maplet.get_each(&[2])[0].len() > 0,
-            |maplet| maplet.remove(&2, 4),
-            |maplet| maplet.replace(&2, 4, 5).unwrap(),
-            |maplet| maplet.replace_many(&[(2, 4, 5)], &mut [false]).unwrap() > 0,
+            |maplet| maplet.contains_key(&1),
+            |maplet| maplet.get_each(&[1])[0].len() > 0,
+            |maplet| maplet.remove(&1, 4),
+            |maplet| maplet.replace(&1, 4, 5).unwrap(),
+            |maplet| maplet.replace_many(&[(1, 4, 5)], &mut [false]).unwrap() > 0,
         ];
-        for (number, find) in finds.into_iter().enumerate() {
-            let outcomes = hand_over(new, |maplet| maplet.insert(&2, 4).unwrap(), find);
-            assert_eq!(outcomes, ORDERED.into(), "find {number}");
-        }
+        hand_over(|| maplet_of(&[]), &stores[..1], Ever, &finds, ORDERED);
     }
 
     /// Through a third thread: who replaces a value has found it.
@@ -486,7 +469,7 @@ mod order {
             third.join().unwrap();
             seen
         });
-        assert_eq!(outcomes, ORDERED.into());
+        assert!(outcomes.iter().eq(ORDERED), "{outcomes:?}");
     }
 
     /// These are mistakes of a user's, and must be seen.
@@ -501,34 +484,25 @@ mod order {
                 |shared: &Shared<Filter>| (shared.table.contains(&1), shared.row.load(Relaxed));
             together(&Shared::new(filter_of(&[])), first, second).1
         });
-        assert_eq!(outcomes, UNORDERED.into());
+        assert!(outcomes.iter().eq(UNORDERED), "{outcomes:?}");
     }
 
     #[test]
     fn the_answer_that_something_is_absent_orders_nothing() {
-        let new = || filter_of(&[1]);
-        let removals: [fn(&Filter); 2] =
-            [|filter| assert!(filter.remove(&1)), |filter| filter.clear()];
-        for removal in removals {
-            let outcomes = hand_over(new, removal, |filter| !filter.contains(&1));
-            assert_eq!(outcomes, UNORDERED.into());
-        }
+        let removals: [fn(&Filter); 2] = [|filter| assert!(filter.remove(&1)), Filter::clear];
         // Nor does another item that is found then.
-        let outcomes = hand_over(
-            || filter_of(&[1, 2]),
-            |filter| assert!(filter.remove(&1)),
-            |filter| !filter.contains(&1) && filter.contains(&2),
-        );
-        assert_eq!(outcomes, UNORDERED.into());
+        let other: fn(&Filter) -> bool = |filter| !filter.contains(&1) && filter.contains(&2);
+        hand_over(|| filter_of(&[1]), &removals, Ever, &[|filter| !filter.contains(&1)], UNORDERED);
+        hand_over(|| filter_of(&[1, 2]), &removals[..1], Ever, &[other], UNORDERED);
     }
 
     #[test]
     fn what_stores_nothing_orders_nothing_after_it() {
-        let new = || {
+        fn full() -> Filter {
             let filter = Filter::with_capacity_and_hasher(1, StableHashBuilder::default());
             (0..100_u32).find(|item| filter.insert(item).is_err()).expect("it is full at last");
             filter
-        };
+        }
         let firsts: [fn(&Filter); 10] = [
             |filter| assert!(filter.contains(&1)),
             |filter| assert!(filter.count(&1) > 0),
@@ -541,68 +515,51 @@ mod order {
             |filter| assert!(!filter.snapshot().unwrap().is_empty()),
             |filter| assert!(filter.merge(filter).is_err()),
         ];
-        for (number, first) in firsts.into_iter().enumerate() {
-            let outcomes = hand_over_after(new, first, |filter| assert!(filter.contains(&1)));
-            assert_eq!(outcomes, UNORDERED.into(), "operation {number}");
-        }
+        hand_over(full, &firsts, After, &[|filter| filter.contains(&1)], UNORDERED);
         let reserve: fn(&GrowableCuckooFilter) = |filter| filter.reserve(1).unwrap();
-        let insert = |filter: &GrowableCuckooFilter| filter.insert(&1).unwrap();
-        let outcomes = hand_over_after(GrowableCuckooFilter::new, reserve, insert);
-        assert_eq!(outcomes, UNORDERED.into());
+        let inserts: fn(&GrowableCuckooFilter) -> bool = |filter| filter.insert(&1).is_ok();
+        hand_over(GrowableCuckooFilter::new, &[reserve], After, &[inserts], UNORDERED);
     }
 
     #[test]
     fn what_finds_nothing_is_ordered_after_nothing() {
-        let seconds: [fn(&Filter); 7] = [
-            |filter| assert!(!filter.contains(&2)),
-            |filter| assert_eq!(filter.count(&2), 0),
-            |filter| assert!(!filter.remove(&2)),
-            |filter| filter.insert(&2).unwrap(),
-            |filter| assert!(filter.insert_unique(&2).unwrap()),
-            |filter| assert_eq!(filter.len(), 1),
-            |filter| filter.clear(),
+        let seconds: [fn(&Filter) -> bool; 7] = [
+            |filter| !filter.contains(&2),
+            |filter| filter.count(&2) == 0,
+            |filter| !filter.remove(&2),
+            |filter| filter.insert(&2).is_ok(),
+            |filter| filter.insert_unique(&2).unwrap(),
+            |filter| filter.len() == 1,
+            |filter| {
+                filter.clear();
+                true
+            },
         ];
         let insert: fn(&Filter) = |filter| filter.insert(&1).unwrap();
-        for (number, second) in seconds.into_iter().enumerate() {
-            let outcomes = hand_over_after(|| filter_of(&[]), insert, second);
-            assert_eq!(outcomes, UNORDERED.into(), "operation {number}");
-        }
+        hand_over(|| filter_of(&[]), &[insert], After, &seconds, UNORDERED);
         // What does find it shows that the others could have failed.
-        let outcomes =
-            hand_over_after(|| filter_of(&[]), insert, |filter| assert!(filter.contains(&1)));
-        assert_eq!(outcomes, ORDERED.into());
+        hand_over(|| filter_of(&[]), &[insert], After, &[|filter| filter.contains(&1)], ORDERED);
     }
 
     /// As a fence would.
     #[test]
     fn a_lookup_strengthens_no_load_before_it() {
-        let outcomes = outcomes(|| {
-            let first = |shared: &Shared<Filter>| {
-                shared.row.store(true, Relaxed);
-                shared.flag.store(true, Release);
-            };
-            let second = |shared: &Shared<Filter>| {
-                let is_through = shared.flag.load(Relaxed);
-                assert!(shared.table.contains(&1));
-                (is_through, shared.row.load(Relaxed))
-            };
-            together(&Shared::new(filter_of(&[1])), first, second).1
-        });
-        assert_eq!(outcomes, UNORDERED.into());
+        let second = |shared: &Shared<Filter>| {
+            let is_through = shared.flag.load(Relaxed);
+            assert!(shared.table.contains(&1));
+            is_through
+        };
+        let outcomes = seen(|| filter_of(&[1]), |shared| shared.flag.store(true, Release), second);
+        assert!(outcomes.iter().eq(UNORDERED), "{outcomes:?}");
     }
 }
 
 mod outside {
     use super::*;
 
-    fn message(use_of_a_filter: impl FnOnce() + Send + 'static) -> String {
+    fn message(use_of_a_filter: impl FnOnce() + Send + 'static) -> &'static str {
         let panic = std::thread::spawn(use_of_a_filter).join().expect_err("outside of a model");
-        *panic
-            .downcast::<String>()
-            .or_else(|panic| {
-                panic.downcast::<&str>().map(|message| Box::new((*message).to_owned()))
-            })
-            .expect("a message")
+        panic.downcast_ref::<&str>().expect("a message")
     }
 
     #[test]

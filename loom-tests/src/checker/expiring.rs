@@ -128,19 +128,17 @@ mod tests {
     #[test]
     fn an_item_is_remembered_for_a_window() {
         let ends = [Stamped(true), Advanced, Found, Aged(Some(1)), Stamped(false), Advanced, Found];
-        assert_eq!(explained(None, &[&ends]), Ok(()));
         let old = [Unique, Advanced, Duplicate, Advanced, Missing, Aged(None), Stamped(true)];
-        assert_eq!(explained(None, &[&old]), Ok(()));
+        for ops in [ends, old] {
+            assert_eq!(explained(None, &[&ops]), Ok(()));
+        }
         for wrong in [Missing, Stamped(true), Unique, Aged(None), Aged(Some(0))] {
-            assert_eq!(
-                explained(None, &[&[Unique, Advanced, wrong.clone()]]),
-                NO_ORDER,
-                "{wrong:?}"
-            );
+            let remembered = [Unique, Advanced, wrong];
+            assert_eq!(explained(None, &[&remembered]), NO_ORDER, "{remembered:?}");
         }
         for wrong in [Found, Stamped(false), Duplicate, Aged(Some(0)), Aged(Some(1))] {
-            let forgotten = [Unique, Advanced, Advanced, wrong.clone()];
-            assert_eq!(explained(None, &[&forgotten]), NO_ORDER, "{wrong:?}");
+            let forgotten = [Unique, Advanced, Advanced, wrong];
+            assert_eq!(explained(None, &[&forgotten]), NO_ORDER, "{forgotten:?}");
         }
         // An insert of what is there counts from then on, but for `insert_if_absent`.
         assert_eq!(explained(Some(1), &[&[Stamped(false), Aged(Some(0))]]), Ok(()));
@@ -149,17 +147,18 @@ mod tests {
 
     #[test]
     fn of_two_inserts_one_is_new() {
-        for [one, other] in [[Stamped(true), Stamped(false)], [Stamped(true), Duplicate]] {
-            assert_eq!(explained(None, &[&[one], &[other]]), Ok(()));
+        let cases: [(_, &[&[Outcome]], _); _] = [
+            (None, &[&[Stamped(true)], &[Stamped(false)]], Ok(())),
+            (None, &[&[Stamped(true)], &[Duplicate]], Ok(())),
+            (None, &[&[Stamped(true)], &[Unique]], NO_ORDER),
+            (None, &[&[Stamped(false)], &[Duplicate]], NO_ORDER),
+            // The item is forgotten once.
+            (Some(1), &[&[Stamped(true)], &[Stamped(true)], &[Advanced]], NO_ORDER),
+            (Some(1), &[&[Stamped(true)], &[Stamped(false), Found], &[Advanced]], Ok(())),
+        ];
+        for (initial, threads, expected) in cases {
+            assert_eq!(explained(initial, threads), expected, "{threads:?}");
         }
-        for [one, other] in [[Stamped(true), Unique], [Stamped(false), Duplicate]] {
-            assert_eq!(explained(None, &[&[one], &[other]]), NO_ORDER);
-        }
-        // The item is forgotten once.
-        let both = [&[Stamped(true)][..], &[Stamped(true)], &[Advanced]];
-        assert_eq!(explained(Some(1), &both), NO_ORDER);
-        let one = [&[Stamped(true)][..], &[Stamped(false), Found], &[Advanced]];
-        assert_eq!(explained(Some(1), &one), Ok(()));
     }
 
     /// Between its two instants the class is forgotten, and the generation is the one before.

@@ -5,140 +5,111 @@
 pub struct Fault {
     /// In a few words.
     pub what: &'static str,
-    /// The file, from the root of the workspace.
-    pub file: &'static str,
+    /// Below `src`, one function with this name has the texts that are changed.
     pub function: &'static str,
-    pub edit: Edit,
+    /// What is replaced, and by what. Each text occurs once in the function; a blank in it stands for any white space and
+    /// comments.
+    pub edits: &'static [(&'static str, &'static str)],
     /// Parts of the names of models, some of which fail. They are run first; the others only if all of these pass.
     pub caught_by: &'static str,
 }
 
-/// What is changed. Each text occurs once in the function; a blank in it stands for any white space and
-/// comments.
-pub enum Edit {
-    /// The second in place of the first.
-    Replace(&'static str, &'static str),
-    Swap(&'static str, &'static str),
-    /// The first is moved, to just before the second.
-    Before(&'static str, &'static str),
-    /// The first is moved, to just behind the second.
-    After(&'static str, &'static str),
-}
-
 macro_rules! faults {
-    ($($file:ident $function:ident: $what:literal
+    ($($function:ident: $what:literal
         $verb:ident $one:literal $($word:ident $other:literal)? => $models:expr;)*) => {
         &[$(Fault {
             what: $what,
-            file: $file,
             function: stringify!($function),
-            edit: edit!($verb $one $($word $other)?),
+            edits: edits!($verb $one $($word $other)?),
             caught_by: $models,
         },)*]
     };
 }
 
-macro_rules! edit {
+macro_rules! edits {
     (replace $old:literal with $new:literal) => {
-        Edit::Replace($old, $new)
+        &[($old, $new)]
     };
     (without $old:literal) => {
-        Edit::Replace($old, "")
+        &[($old, "")]
     };
     (swap $one:literal and $other:literal) => {
-        Edit::Swap($one, $other)
+        &[($one, $other), ($other, $one)]
     };
     (put $moved:literal before $place:literal) => {
-        Edit::Before($moved, $place)
+        &[($moved, ""), ($place, concat!($moved, " ", $place))]
     };
     (put $moved:literal after $place:literal) => {
-        Edit::After($moved, $place)
+        &[($moved, ""), ($place, concat!($place, " ", $moved))]
     };
 }
 
-const ARRAY: &str = "src/sync/array.rs";
-const BUCKETS: &str = "src/table/bucket.rs";
-const EXPIRING: &str = "src/expiring.rs";
-const EXPIRY: &str = "src/table/expiry.rs";
-const FILTER: &str = "src/filter.rs";
-const GENERATIONS: &str = "src/table/generations.rs";
-const GROWING: &str = "src/table/growing.rs";
-const GROW: &str = "src/table/grow.rs";
-const INSERT: &str = "src/table/insert.rs";
-const KEPT: &str = "src/sync/kept.rs";
-const LOCK: &str = "src/sync/lock.rs";
-const LOOKUP: &str = "src/table/lookup.rs";
-const MERGE: &str = "src/table/merge.rs";
-const MIRROR: &str = "src/table/mirror.rs";
-const REMOVE: &str = "src/table/remove.rs";
-const WIDEN: &str = "src/table/widen.rs";
-const CELLS: &str = "src/table/stash/cells.rs";
-const STASH: &str = "src/table/stash.rs";
-const STRIPES: &str = "src/table/stripes.rs";
-const TABLE: &str = "src/table.rs";
-const TIMER: &str = "src/expiring/timer.rs";
-const VERSIONS: &str = "src/table/versions.rs";
-
 const LOOKUPS: &str = "kicks::kick_against_lookup";
 const REMOVALS: &str = "races::removal_of_what_is_kicked";
-const TWO_HOPS: &str = "kicks::two_hops_against_lookups";
-const EXCLUSION: &str = "lock::";
-const PIECES: &str = "array::";
-const WIDENINGS: &str = "widening::split_after_widening widening::lookup_that_a_flag_orders";
-const WIDENING_STOPPED: &str = "stopped::widening_stopped_at_each_step";
 const WRITERS_BESIDE_WIDENING: &str =
     "widening::inserts_into_one_bucket widening::removal_beside_widening";
 const STASH_AND_WIDENING: &str =
     "widening::lookup_of_what widening::insert_into_the_stash widening::going_back";
-const CLEAR: &str = "batches::clear_against_lookups";
-const STASH_AND_LOOKUP: &str = "stash::going_back_against_lookup stash::insert_known \
-    stash::doubling_against_lookup stash::cell_used_again stash::going_back_from";
-const ORDER_IN_STASH: &str = "order::stashed_inserts_then_lookups \
-    order::stashed_removals_then_lookups order::stashed_insert_and_insert \
-    order::stashed_removal_and_insert";
 const OVERTAKEN_LOOKUP: &str = "stopped::lookup_overtaken_in_every_round";
 const SPLITS: &str = "growth::split_against_lookups";
-const DUPLICATE_THAT_GOES: &str = "growth::duplicate_that_goes_and_removal_of_the_other";
-const SPLIT_THEN_LOOKUPS: &str = "order::insert_and_split_with_insert_then_lookups";
-const SPLIT_THAT_DROPS: &str = "order::split_that_drops_and_insert_then_lookups";
 const SNAPSHOT_AND_INSERT: &str = "snapshots::insert_beside_a_snapshot";
 const SNAPSHOT_AND_SPLIT: &str = "snapshots::split_beside_a_snapshot snapshots::end_of_level";
-const KICKS: &str = "kicks::kick_removal_and_insert";
-const ORDER: &str = "order::inserts_then_lookups order::kick_and_insert \
-    order::removals_then_lookups order::insert_and_removal";
 const SWEEP_AND_KICK: &str = "expiry::kick_beside_a_sweep";
 const SWEEP_AND_SPLIT: &str = "expiry::split_beside_a_sweep expiry::end_of_level";
-const SWEEP_AND_VALUE: &str = "expiry::sweep_and_another_value";
-const DROPPED: &str = "expiry::dropped_by";
-const SWEEP_AND_ORDER: &str = "expiring::kick_beside_an_advance order::kick_that order::advance";
-const STAMP_AND_SWEEP: &str =
-    "expiring::stamp_of_what_is_swept expiring::stamp_if expiring::insert_of_what";
 const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
-const STAMP_LATE: &str = "expiring::insert_beside_two_advances expiring::stamp_and_kick";
-const TIMED: &str = "timer::";
 
-/// Models that notice weaker orderings of a file, most likely. They are run first.
-pub const LIKELY: &[(&str, &[&str])] = &[
-    (ARRAY, &[PIECES]),
-    (EXPIRY, &[SWEEP_AND_KICK, SWEEP_AND_SPLIT, SWEEP_AND_VALUE, DROPPED, SWEEP_AND_ORDER]),
-    (GENERATIONS, &[STAMP_AND_SWEEP, STAMP_LATE]),
-    (KEPT, &[WIDENINGS]),
-    (LOCK, &[EXCLUSION]),
-    (TIMER, &[TIMED]),
-    (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
-    (GROWING, &[SPLITS, SPLIT_THEN_LOOKUPS]),
-    (GROW, &[SPLITS, SPLIT_THEN_LOOKUPS, SPLIT_THAT_DROPS]),
-    (LOOKUP, &[LOOKUPS, ORDER]),
-    (REMOVE, &[ORDER]),
-    (MIRROR, &[SNAPSHOT_AND_INSERT]),
-    (VERSIONS, &[LOOKUPS, CLEAR, WIDENINGS, WIDENING_STOPPED, STASH_AND_LOOKUP, ORDER_IN_STASH]),
-    (CELLS, &[STASH_AND_LOOKUP, ORDER_IN_STASH]),
+/// Models that notice weaker orderings of a file, most likely, by how the path of the file begins. They are run first.
+pub const LIKELY: &[(&str, &str)] = &[
+    ("src/expiring/timer.rs", "timer::"),
+    ("src/sync/array.rs", "array::"),
+    ("src/sync/kept.rs", "widening::split_after_widening widening::lookup_that_a_flag_orders"),
+    ("src/sync/lock.rs", "lock::"),
+    (
+        "src/table.rs",
+        "kicks::kick_against_lookup kicks::kick_removal kicks::two_hops_against_lookups batches::clear_against_lookups \
+            growth::duplicate_that_goes order::inserts_then_lookups order::removals_then_lookups \
+            order::kick_and_insert order::insert_and_removal",
+    ),
+    (
+        "src/table/expiry.rs",
+        "expiry::kick_beside_a_sweep expiry::split_beside_a_sweep expiry::end_of_level expiry::sweep_and \
+            expiry::dropped_by expiring::kick_beside_an_advance order::kick_that order::advance",
+    ),
+    (
+        "src/table/generations.rs",
+        "expiring::stamp_of_what expiring::stamp_if expiring::insert_of_what expiring::insert_beside_two expiring::stamp_and",
+    ),
+    (
+        "src/table/grow",
+        "growth::split_against_lookups order::insert_and_split order::split_that_drops",
+    ),
+    (
+        "src/table/lookup.rs",
+        "kicks::kick_against_lookup order::inserts_then_lookups order::removals_then_lookups",
+    ),
+    ("src/table/mirror.rs", "snapshots::insert_beside_a_snapshot"),
+    (
+        "src/table/remove.rs",
+        "order::inserts_then_lookups order::removals_then_lookups order::insert_and_removal",
+    ),
+    (
+        "src/table/stash/cells.rs",
+        "stash::going_back_against_lookup stash::insert_known stash::doubling_against_lookup \
+            stash::cell_used_again stash::going_back_from order::stashed_inserts_then_lookups \
+            order::stashed_removals_then_lookups order::stashed_insert_and order::stashed_removal_and",
+    ),
+    (
+        "src/table/versions.rs",
+        "kicks::kick_against_lookup batches::clear_against_lookups widening::split_after widening::lookup_that \
+            stopped::widening stash::going_back_against_lookup stash::insert_known stash::cell_used_again \
+            order::stashed_insert_and order::stashed_removal_and",
+    ),
 ];
 
 /// Where the sources have a stronger ordering than any model needs.
 pub struct Exception {
-    pub file: &'static str,
-    /// The line of the source, without the blanks around it.
+    pub function: &'static str,
+    /// One of its lines, without the blanks around it.
     pub line: &'static str,
     /// As the description of a fault says it: "Relaxed, not Release".
     pub how: &'static str,
@@ -146,31 +117,36 @@ pub struct Exception {
 }
 
 macro_rules! exceptions {
-    ($($file:ident $line:literal: $how:literal, $reason:expr;)*) => {
-        &[$(Exception { file: $file, line: $line, how: $how, reason: $reason },)*]
+    ($($function:ident $line:literal: $how:literal, $reason:expr;)*) => {
+        &[$(Exception {
+            function: stringify!($function),
+            line: $line,
+            how: $how,
+            reason: $reason,
+        },)*]
     };
 }
 
 pub const EXCEPTIONS: &[Exception] = exceptions! {
-    TABLE "fence(Ordering::SeqCst);": "AcqRel, not SeqCst", NO_FENCE_OF_LOOM;
-    TABLE "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
-    CELLS "let first = words.word(2 * at).load(Ordering::SeqCst);":
+    clear_locked "fence(Ordering::SeqCst);": "AcqRel, not SeqCst", NO_FENCE_OF_LOOM;
+    clear_locked "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
+    scan_length "let first = words.word(2 * at).load(Ordering::SeqCst);":
         "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
-    CELLS "array.set_first(at, left, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
-    CELLS "let tags = self.tags.view().word((hash as u32 & mask) as usize).load(Ordering::Acquire);":
+    take "array.set_first(at, left, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
+    lacks_length "let tags = self.tags.view().word((hash as u32 & mask) as usize).load(Ordering::Acquire);":
         "Relaxed, not Acquire",
         "argued there; no model has an entry that takes the cell of another, with another tag, in its first line";
-    CELLS "array.set_first(at, copies, Ordering::Release);":
+    add "array.set_first(at, copies, Ordering::Release);":
         "Relaxed, not Release",
         "the entry is there before: who must see it has seen the version of its first copy";
-    CELLS "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));":
+    clear "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));":
         "Relaxed, not Release", "a lookup that misses what is cleared comes after the clear";
-    GROW "self.store_word(locked, split.old, split.stays, Ordering::SeqCst);":
+    clear_what_goes "self.store_word(locked, split.old, split.stays, Ordering::SeqCst);":
         "Release, not SeqCst",
         "models about SeqCst make each Release store of a split SeqCst, for a reason that is said there";
-    GENERATIONS "Clock(self.changing.present.load(Ordering::SeqCst))":
+    clock "Clock(self.changing.present.load(Ordering::SeqCst))":
         "Acquire, not SeqCst", ORDER_OF_CALLS;
-    GENERATIONS "self.changing.present.store(clock.bits(), Ordering::SeqCst);":
+    set_clock "self.changing.present.store(clock.bits(), Ordering::SeqCst);":
         "Release, not SeqCst", ORDER_OF_CALLS;
 };
 
@@ -185,203 +161,179 @@ const NO_FENCE_OF_LOOM: &str =
 
 pub const FAULTS: &[Fault] = faults! {
     // Orderings of one of two reads: `orderings` weakens both together.
-    LOOKUP words_in: "a lookup reads its first bucket Relaxed"
+    words_in: "a lookup reads its first bucket Relaxed"
         replace "words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))"
         with "let mut orders = [Ordering::Relaxed, Ordering::SeqCst].into_iter().cycle();
             words.map(|word| F::from_bits(word.load(orders.next().unwrap())))"
         => LOOKUPS;
-    LOOKUP words_in: "a lookup reads its second bucket Relaxed"
+    words_in: "a lookup reads its second bucket Relaxed"
         replace "words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))"
         with "let mut orders = [Ordering::SeqCst, Ordering::Relaxed].into_iter().cycle();
             words.map(|word| F::from_bits(word.load(orders.next().unwrap())))"
         => LOOKUPS;
 
     // The version: bumped, at the right step, and validated.
-    TABLE relocate: "a kick bumps no version"
-        without "self.versions().bump(self.geometry().version_group(hop));"
-        => LOOKUPS;
-    TABLE relocate: "a kick bumps the version before it copies"
+    relocate: "a kick bumps the version before it copies"
         swap "self.store_word(locked, to.number(), copied, Ordering::Release);"
-        and "self.versions().bump(self.geometry().version_group(hop));"
-        => LOOKUPS;
-    TABLE relocate: "a kick bumps the version after it clears"
+        and "self.versions().bump(self.geometry().version_group(hop));" => LOOKUPS;
+    relocate: "a kick bumps the version after it clears"
         put "self.versions().bump(self.geometry().version_group(hop));" after "locked.vacate(from.number(), 1); }"
         => LOOKUPS;
-    TABLE relocate: "a kick clears before it copies"
+    relocate: "a kick clears before it copies"
         put "self.store_word(locked, to.number(), copied, Ordering::Release);" after "locked.vacate(from.number(), 1); }"
         => LOOKUPS;
-    TABLE clear_locked: "clear bumps no version"
-        without "self.versions().bump_all();"
-        => CLEAR;
-    REMOVE store_changed: "a removal of a duplicate bumps no version"
+    clear_locked: "clear bumps no version"
+        without "self.versions().bump_all();" => "batches::clear_against_lookups";
+    store_changed: "a removal of a duplicate bumps no version"
         without "self.versions().bump(self.geometry().version_group(key));"
         => "races::copy_in_and_copy_out_against_lookup";
-    LOOKUP contains: "a lookup reads its version after its buckets"
+    contains: "a lookup reads its version after its buckets"
         swap "let version = self.versions().read(self.geometry().version_group(key));"
-        and "let mut found = self.either_holds(key);"
-        => LOOKUPS;
-    LOOKUP contains: "the first round of a lookup does not validate the version"
-        replace "!version.validate()" with "!(version.validate() | true)"
-        => LOOKUPS;
-    LOOKUP look_once: "a later round of a lookup does not validate the version"
+        and "let mut found = self.either_holds(key);" => LOOKUPS;
+    contains: "the first round of a lookup does not validate the version"
+        replace "!version.validate()" with "!(version.validate() | true)" => LOOKUPS;
+    look_once: "a later round of a lookup does not validate the version"
         replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
         => OVERTAKEN_LOOKUP;
-    REMOVE change: "a removal that finds no copy at first does not look again with the version"
-        replace "self.change_slow(key.places()[0], change)" with "Ok(false)"
-        => REMOVALS;
-    VERSIONS counter: "all fingerprints share one version"
+    change: "a removal that finds no copy at first does not look again with the version"
+        replace "self.change_slow(key.places()[0], change)" with "Ok(false)" => REMOVALS;
+    counter: "all fingerprints share one version"
         replace "self.groups.at(group)" with "self.groups.at(group & 0)"
         => "costs::lookup_beside_a_kick_of_another_version_group";
 
     // The stash.
-    STASH take_but_its_way: "an entry is taken out of the stash before the version is bumped"
+    take_but_its_way: "an entry is taken out of the stash before the version is bumped"
         swap "self.versions().unstash(group, is_last);"
         and "writer.take(self.in_shard(group), found, copies);"
         => "stash::going_back_against_lookup";
-    STASH put_in_stash: "the version does not say that something is stashed"
+    put_in_stash: "the version does not say that something is stashed"
         without "self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);"
         => "stash::insert_known_to_a_lookup";
-    INSERT insert_without_kicks: "an entry goes into the stash after its stripes are given back"
+    insert_without_kicks: "an entry goes into the stash after its stripes are given back"
         replace "let stamped = self.stamped(key, duplicates);"
         with "let stamped = self.stamped(key, duplicates);
             drop(locked);"
         => "stash::two_unique_inserts_of_one_item";
-    CELLS resize: "the number of lines is stored before entries are copied"
+    resize: "the number of lines is stored before entries are copied"
         swap "cells.put_in_order(new, last.iter().flat_map(of_line).map(words));"
-        and "self.set_lines(lines);"
-        => "stash::doubling_against_lookup";
-    CELLS resize: "entries are taken out before the number of lines is stored"
+        and "self.set_lines(lines);" => "stash::doubling_against_lookup";
+    resize: "entries are taken out before the number of lines is stored"
         swap "self.set_lines(lines);"
-        and "moved.into_iter().for_each(take_out);"
-        => "stash::doubling_against_lookup";
-    CELLS resize: "half of the lines are given up with the entries that they have"
-        without "|| line >= lines"
-        => "stash::halving_against_lookup";
-    CELLS set_lines: "the number of lines comes back as it was"
+        and "moved.into_iter().for_each(take_out);" => "stash::doubling_against_lookup";
+    resize: "half of the lines are given up with the entries that they have"
+        without "|| line >= lines" => "stash::halving_against_lookup";
+    set_lines: "the number of lines comes back as it was"
         replace "(self.lines() >> u32::BITS) + 1" with "self.lines() >> u32::BITS"
         => "stash::halving_and_doubling_against_lookup";
-    CELLS lacks: "a lookup does not look again at the number of lines"
+    lacks: "a lookup does not look again at the number of lines"
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
         => "stash::doubling_against_lookup";
-    CELLS forget_way: "one entry less, and no way passes the line"
+    forget_way: "one entry less, and no way passes the line"
         replace "self.cells.update_passing(array, home, passed);"
         with "(0..passed).for_each(|way| array.set_passing((home + way) & array.mask(), 0));"
         => "stash::passed_line_against_lookup";
-    STASH take_but_its_way: "the last copy of an entry clears the bit of its group"
+    take_but_its_way: "the last copy of an entry clears the bit of its group"
         replace "found.copies == copies && self.stashed_beside(writer, group) == 1" with "found.copies == copies"
         => "stash::removal_beside_another_item_of_the_group";
-    INSERT try_place_locked: "an insert_unique does not look in the stash under its stripes"
-        without "|| self.is_stashed(key)"
-        => "stash::two_unique_inserts_of_one_item";
-    REMOVE change_seen: "a removal does not look for stashed entries under its stripe"
+    try_place_locked: "an insert_unique does not look in the stash under its stripes"
+        without "|| self.is_stashed(key)" => "stash::two_unique_inserts_of_one_item";
+    change_seen: "a removal does not look for stashed entries under its stripe"
         without "if self.versions().any_stashed(self.geometry().version_group(key)) { return Some(false); }"
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
 
     // The bound of a lookup.
-    LOOKUP contains_inconclusive: "an inconclusive lookup answers false"
-        replace "Ordering::Relaxed); true" with "Ordering::Relaxed); false"
-        => OVERTAKEN_LOOKUP;
-    LOOKUP contains_inconclusive: "a lookup whose version changed locks its stripes"
-        replace "(1..MAX_LOOKUP_ROUNDS)"
-        with "let places = key.places();
+    contains_inconclusive: "an inconclusive lookup answers false"
+        replace "Ordering::Relaxed); true" with "Ordering::Relaxed); false" => OVERTAKEN_LOOKUP;
+    contains_inconclusive: "a lookup whose version changed locks its stripes"
+        replace "(1..MAX_LOOKUP_ROUNDS)" with "let places = key.places();
             let _locked = self.lock(places, self.locate(places)); (1..MAX_LOOKUP_ROUNDS)"
         => "stopped::writer_stopped_at_each_step_of_a_kick";
 
     // The stripes, and what is checked under them.
-    STRIPES lock: "stripes are locked out of order"
-        replace "order.sort_unstable();" with "order.reverse();"
-        => "unique::two_of_one_item";
-    INSERT store: "an insert locks no stripe"
+    lock: "stripes are locked out of order"
+        replace "order.sort_unstable();" with "order.reverse();" => "unique::two_of_one_item";
+    store: "an insert locks no stripe"
         replace "of.lock_one(bucket.number(), stripe)" with "of.lock([0; 0])"
         => "races::two_inserts_for_the_last_slot";
-    INSERT try_place: "an insert_unique locks one of its stripes"
+    try_place: "an insert_unique locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
         => "entries::kick_and_split_of_what_is_removed";
-    INSERT last_hop_locked: "an insert_unique that kicks does not look again"
-        replace "self.either_holds(key)" with "false"
-        => "unique::two_of_one_item_that_kick";
-    INSERT hop: "a middle hop locks only the bucket that it leaves"
+    last_hop_locked: "an insert_unique that kicks does not look again"
+        replace "self.either_holds(key)" with "false" => "unique::two_of_one_item_that_kick";
+    hop: "a middle hop locks only the bucket that it leaves"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
         => "races::two_hops_into_a_bucket_that_others_use";
-    INSERT last_hop: "the last hop locks only the bucket that it fills"
+    last_hop: "the last hop locks only the bucket that it fills"
         replace "let (locked, buckets) = self.lock(hop_places, buckets);"
-        with "let locked = self.lock_stripes([buckets[1].number()]);"
-        => REMOVALS;
-    REMOVE change_seen: "a removal locks no stripe"
+        with "let locked = self.lock_stripes([buckets[1].number()]);" => REMOVALS;
+    change_seen: "a removal locks no stripe"
         replace "self.lock([place], [seen.bucket]);" with "(self.lock_stripes([0; 0]), self.locate([place]));"
         => "races::two_removals_of_one_copy";
-    LOOKUP count: "count locks one of its stripes"
+    count: "count locks one of its stripes"
         replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let _locked = self.lock_stripes([buckets[0].number()]);"
         => "races::copy_in_counted_and_copy_out_against_lookup";
-    STRIPES lock_all: "clear locks no stripe"
+    lock_all: "clear locks no stripe"
         replace "Guards::lock(&self.stripes)" with "Guards::lock(&self.stripes[..0])"
         => "batches::clear_against_insert_and_removal";
-    TABLE relocate: "a hop does not check that its entry is still there"
+    relocate: "a hop does not check that its entry is still there"
         replace "let Some(cleared) = self.locked_word(from.number()).without(planned) else { return false; };"
         with "let in_from = self.locked_word(from.number());
             let cleared = in_from.without(planned).unwrap_or(in_from);"
         => REMOVALS;
-    TABLE relocate: "a hop does not check that there is still room"
+    relocate: "a hop does not check that there is still room"
         replace "let Some(copied) = self.locked_word(to.number()).with(copy) else { return false; };"
         with "let in_to = self.locked_word(to.number());
             let copied = in_to.with(copy).unwrap_or(in_to);"
         => "races::insert_and_kick_for_the_last_slot";
 
     // What an attempt that fails, or that finds no room, means for the operation.
-    INSERT insert_as_it_is: "an insert whose path is stale says full"
-        replace "backoff.snooze()" with "return Attempt::NoRoom"
-        => REMOVALS;
-    REMOVE change: "a removal whose copy is gone says that there is none"
+    insert_as_it_is: "an insert whose path is stale says full"
+        replace "backoff.snooze()" with "return Attempt::NoRoom" => REMOVALS;
+    change: "a removal whose copy is gone says that there is none"
         replace "if self.change_seen(key, change) == Some(true) { return Ok(true); }"
         with "if let Some(removed) = self.change_seen(key, change) { return Ok(removed); }"
         => REMOVALS;
 
     // The last resort, after too many optimistic attempts.
-    REMOVE change_slow: "the last resort of a removal locks one of its stripes"
+    change_slow: "the last resort of a removal locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
         => "last_resort::removal_overtaken_in_every_attempt";
-    INSERT insert_as_it_is: "the last resort of an insert does not stash"
+    insert_as_it_is: "the last resort of an insert does not stash"
         replace "self.insert_without_kicks(key, duplicates)" with "self.try_place(key, duplicates)"
         => "last_resort::insert_overtaken_in_every_attempt";
-    INSERT insert_without_kicks: "the last resort of an insert locks one of its stripes"
+    insert_without_kicks: "the last resort of an insert locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, buckets);"
         with "let locked = self.lock_stripes([buckets[0].number()]);"
         => "last_resort::insert_whose_bucket_is_split";
-    INSERT insert_as_it_is: "the last resort of an insert_unique allows duplicates"
+    insert_as_it_is: "the last resort of an insert_unique allows duplicates"
         replace "self.insert_without_kicks(key, duplicates)"
         with "self.insert_without_kicks(key, Duplicates::Allow)"
         => "last_resort::insert_unique_of_an_item_that_turns_up";
 
     // The counts of slots in use.
-    TABLE relocate: "a kick does not count the slot that it fills"
-        without "locked.occupy(to.number(), 1);"
-        => LOOKUPS;
+    relocate: "a kick does not count the slot that it fills"
+        without "locked.occupy(to.number(), 1);" => LOOKUPS;
 
     // Growth: the order of the steps of a split.
-    GROW split_run: "a split publishes the extent before it copies"
-        swap "self.copy_what_goes(&locked, &splits);" and "growing.publish(extent);"
-        => SPLITS;
-    GROW split_run: "a split clears before it publishes the extent"
+    split_run: "a split publishes the extent before it copies"
+        swap "self.copy_what_goes(&locked, &splits);" and "growing.publish(extent);" => SPLITS;
+    split_run: "a split clears before it publishes the extent"
         put "self.clear_what_goes(&locked, &splits);" after "self.copy_what_goes(&locked, &splits);"
         => SPLITS;
-    GROW split_run: "a split bumps no version"
-        without "self.bump_what_goes(&splits);"
-        => SPLITS;
-    GROW split_run: "a split bumps the versions before it publishes the extent"
-        swap "growing.publish(extent);" and "self.bump_what_goes(&splits);"
-        => SPLITS;
-    GROW split_run: "a split bumps the versions after it clears"
+    split_run: "a split bumps the versions before it publishes the extent"
+        swap "growing.publish(extent);" and "self.bump_what_goes(&splits);" => SPLITS;
+    split_run: "a split bumps the versions after it clears"
         swap "self.bump_what_goes(&splits);" and "self.clear_what_goes(&locked, &splits);"
         => SPLITS;
-    GROW split_run: "a split publishes the extent when it has given back its stripes"
+    split_run: "a split publishes the extent when it has given back its stripes"
         replace "growing.publish(extent); self.bump_what_goes(&splits);
             self.clear_what_goes(&locked, &splits);"
         with "self.bump_what_goes(&splits);
@@ -389,290 +341,258 @@ pub const FAULTS: &[Fault] = faults! {
             drop(locked);
             growing.publish(extent);"
         => "growth::insert_of_what_goes";
-    GROW lock_run: "a split locks only the new bucket"
+    lock_run: "a split locks only the new bucket"
         replace "if is_new {" with "if is_new | true {"
         => "growth::insert_into_both_buckets_of_a_split";
-    GROW lock_run: "a split locks only the old bucket"
+    lock_run: "a split locks only the old bucket"
         replace "if is_new {" with "if is_new & false {"
         => "snapshots::split_and_insert_beside_a_snapshot";
-    GROW make_room: "an insert without room splits beside others"
+    make_room: "an insert without room splits beside others"
         replace "let mut doubled_of = growing.splitting().lock();" with "let mut doubled_of = super::DoubledOf::default();"
         => "growth::two_inserts_that_find_no_room";
-    INSERT store: "an insert does not compute its bucket again"
-        replace "if B::GROWS {" with "if false {"
-        => "growth::insert_of_what_goes";
-    INSERT last_hop: "the last hop does not compute the bucket again that it fills"
+    store: "an insert does not compute its bucket again"
+        replace "if B::GROWS {" with "if false {" => "growth::insert_of_what_goes";
+    last_hop: "the last hop does not compute the bucket again that it fills"
         replace "let (locked, buckets) = self.lock(hop_places, buckets);"
         with "let (locked, [from, _]) = self.lock(hop_places, buckets);
                     let buckets = [from, buckets[1]];"
         => "growth::kick_into_the_bucket_that_is_split";
 
     // Entries of different lengths, and the levels that they are read by.
-    TABLE relocate: "a kick writes the bits of the position that it leaves"
+    relocate: "a kick writes the bits of the position that it leaves"
         replace "B::slot::<F>(to, arrives)" with "B::slot::<F>(to, leaves)"
         => "growth::kick_of_what_stays_for_what_goes";
-    BUCKETS is_of: "words are read by whatever extent they were found by"
+    is_of: "words are read by whatever extent they were found by"
         replace "self.placement.extent == placement.extent"
         with "self.placement.extent == placement.extent || true"
         => "entries::insert_unique_beside_an_entry_of_the_next_level";
-    GROW split_run: "a split begins the next level before it clears"
+    split_run: "a split begins the next level before it clears"
         put "if let Some(next_level) = extent.next_level(growing.ring) { growing.publish(next_level); }"
         before "self.clear_what_goes(&locked, &splits);"
         => "voids::void_entry_at_the_end_of_a_level_of_which_the_next_bit_is_set";
-    INSERT insert_absent: "an insert_unique does not look at the extent again"
+    insert_absent: "an insert_unique does not look at the extent again"
         replace "let read = self.read_valid(key);"
         with "let read = self.read(key, self.locate(key.places()));"
         => "entries::insert_unique_beside_an_entry_of_the_next_level";
-    BUCKETS holder_of_longest: "a removal takes the shorter of two entries"
+    holder_of_longest: "a removal takes the shorter of two entries"
         replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
         => "entries::removal_beside_a_relative_with_a_short_entry";
-    REMOVE change_longest: "a removal does not look for a longer entry when it has its stripe"
+    change_longest: "a removal does not look for a longer entry when it has its stripe"
         replace "other.known > longest.known" with "other.known > u32::MAX - 1"
         => "entries::kick_of_what_is_removed_beside_a_short_entry entries::kick_and_split_of_what_is_removed";
 
     // Void entries.
-    GROW partition: "a split bumps no version for a void entry"
+    partition: "a split bumps no version for a void entry"
         replace "if go.is_some() {" with "if go.is_some() & stay.is_none() {"
         => "voids::void_entry_against_lookup";
-    GROWING slot: "a void entry is kicked to a bucket that tells more than it knows"
+    slot: "a void entry is kicked to a bucket that tells more than it knows"
         replace "if known < bucket.told_bits() { return None; }" with "let known = known.max(bucket.level());"
         => "voids::kick_that voids::kick_into";
 
     // Snapshots: what is mirrored.
-    TABLE store_in: "an insert does not mirror its word"
+    store_in: "an insert does not mirror its word"
         replace "self.store_word(locked, number, copied, Ordering::SeqCst)"
         with "self.buckets.word(number).store(copied.bits(), Ordering::SeqCst)"
         => SNAPSHOT_AND_INSERT;
-    GROW copy_what_goes: "a split does not mirror the new word"
+    copy_what_goes: "a split does not mirror the new word"
         replace "self.store_word(locked, split.new, split.goes, Ordering::Release)"
         with "self.buckets.word(split.new).store(split.goes.bits(), Ordering::Release)"
         => SNAPSHOT_AND_SPLIT;
-    TABLE store_bits: "a writer copies to the mirror before it stores"
+    store_bits: "a writer copies to the mirror before it stores"
         swap "self.buckets.word(bucket).store(bits, order);"
-        and "if locked.is_recorded(bucket) { self.copy_to_mirror(bucket); }"
-        => SNAPSHOT_AND_INSERT;
+        and "if locked.is_recorded(bucket) { self.copy_to_mirror(bucket); }" => SNAPSHOT_AND_INSERT;
 
     // Snapshots: the copy.
-    MIRROR try_image: "the flags are set after the copy"
+    try_image: "the flags are set after the copy"
         swap "self.stripes().start_recording();"
-        and "self.with_mirror(|mirror| self.copy_into(mirror));"
-        => SNAPSHOT_AND_INSERT;
-    MIRROR copy_into: "words are copied and not compared"
+        and "self.with_mirror(|mirror| self.copy_into(mirror));" => SNAPSHOT_AND_INSERT;
+    copy_into: "words are copied and not compared"
         replace "now != copied.load(Ordering::Relaxed)"
-        with "now != copied.load(Ordering::Relaxed) && false"
-        => SNAPSHOT_AND_INSERT;
-    STRIPES start_recording: "the flags are set without their stripes"
-        replace "stripe.lock.lock()" with "Some(())"
-        => SNAPSHOT_AND_INSERT;
+        with "now != copied.load(Ordering::Relaxed) && false" => SNAPSHOT_AND_INSERT;
+    start_recording: "the flags are set without their stripes"
+        replace "stripe.lock.lock()" with "Some(())" => SNAPSHOT_AND_INSERT;
 
     // Snapshots: the instant.
-    MIRROR stop: "all stripes are held while another thread adds a chunk to the mirror"
+    stop: "all stripes are held while another thread adds a chunk to the mirror"
         replace "self.held.take().unwrap_or_else(|| table.hold())"
         with "self.held.take().unwrap_or_else(|| (table.lock_removing(), None))"
         => "stopped::insert_beside_a_snapshot_and_an_allocation";
-    GROW try_reach: "a chunk is added to the table and not to the mirror"
-        without "self.reach_in_mirror(reach)?;"
-        => SNAPSHOT_AND_SPLIT;
-    MIRROR stop: "the flags stay set at the end of a snapshot"
-        without "locked.stop_recording();"
-        => SNAPSHOT_AND_INSERT;
-    MIRROR try_image: "two threads take snapshots at once"
+    try_reach: "a chunk is added to the table and not to the mirror"
+        without "self.reach_in_mirror(reach)?;" => SNAPSHOT_AND_SPLIT;
+    stop: "the flags stay set at the end of a snapshot"
+        without "locked.stop_recording();" => SNAPSHOT_AND_INSERT;
+    try_image: "two threads take snapshots at once"
         without "let _taking = self.changing.mirror.taking.lock();"
         => "snapshots::two_snapshots_beside_a_kick snapshots::two_snapshots_beside_a_split";
 
     // Merges.
-    MERGE merge: "a merge that fails takes nothing back"
+    merge: "a merge that fails takes nothing back"
         without "self.take_parts_back(entry, least);"
         => "snapshots::merge_that_fails_against_lookups";
 
     // Values: what a lookup of them returns.
-    LOOKUP try_get: "a get does not validate the version"
+    try_get: "a get does not validate the version"
         replace "version.validate()" with "(version.validate() | true)"
         => "maplets::get_beside_a_kick";
-    LOOKUP get_slow: "the last resort of a get locks no stripe"
+    get_slow: "the last resort of a get locks no stripe"
         replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
-        with "let buckets = self.locate(places);"
-        => "maplets::get_overtaken_in_every_round";
+        with "let buckets = self.locate(places);" => "maplets::get_overtaken_in_every_round";
 
-    FILTER insert_unique_batch: "a batch of unique inserts looks without a lock, and then inserts"
+    insert_unique_batch: "a batch of unique inserts looks without a lock, and then inserts"
         replace "table.insert_unique(key)?"
         with "!table.contains(key) && table.insert(key).map(|()| true)?"
         => "batches::two_batches_of_the_same_new_items";
     // Values: replacements and removals.
-    REMOVE store_changed: "a replacement of a duplicate bumps no version"
+    store_changed: "a replacement of a duplicate bumps no version"
         replace "if may_be_missed {" with "if change == Change::Remove && may_be_missed {"
         => "maplets::copy_in_and_replacement_of_the_other maplets::copy_in_and_replacement_of_the_other_the_other_way";
-    REMOVE in_other: "a removal bumps no version for an entry with another value"
+    in_other: "a removal bumps no version for an entry with another value"
         replace "bucket.holds_key(word, place)" with "bucket.holds_key(word, place) & false"
         => "maplets::value_in_and_value_out_against_lookup";
 
     // The lock of a stripe.
-    LOCK lock_slow: "a waiter takes a stripe that another thread holds"
+    lock_slow: "a waiter takes a stripe that another thread holds"
         replace "FREE if self.try_acquire() => return true," with "FREE | HELD => return true,"
-        => EXCLUSION;
-    LOCK lock_slow: "a waiter waits for a retired stripe"
-        replace "RETIRED => return false," with "RETIRED if false => return false,"
-        => EXCLUSION;
-    LOCK retire: "who gets a retired stripe holds it"
+        => "lock::";
+    lock_slow: "a waiter waits for a retired stripe"
+        replace "RETIRED => return false," with "RETIRED if false => return false," => "lock::";
+    retire: "who gets a retired stripe holds it"
         replace "store(RETIRED, Ordering::Release)" with "store(FREE, Ordering::Release)"
-        => EXCLUSION;
+        => "lock::";
 
     // The array of words.
-    ARRAY add: "two threads add slabs at once"
+    add: "two threads add slabs at once"
         replace "let len = self.len.load(Ordering::Relaxed);"
         with "let len = self.len.load(Ordering::Relaxed);
             drop(owned);
             owned = self.owned.lock();"
-        => PIECES;
-    ARRAY try_add: "a slab counts before it is there"
+        => "array::";
+    try_add: "a slab counts before it is there"
         put "self.len.store(longer, Ordering::Release);"
-        before "let newest = self.newest.load(Ordering::Relaxed);"
-        => PIECES;
-    ARRAY lengthen: "words are replaced by zeros"
-        without "new.store(view.word(at).load(Ordering::Relaxed), Ordering::Relaxed);"
-        => PIECES;
+        before "let newest = self.newest.load(Ordering::Relaxed);" => "array::";
+    lengthen: "words are replaced by zeros"
+        without "new.store(view.word(at).load(Ordering::Relaxed), Ordering::Relaxed);" => "array::";
 
     // Stripes, versions and words that are replaced.
-    WIDEN try_widen: "a lookup validates a version that was replaced"
-        without "old.retire();"
-        => WIDENINGS;
-    WIDEN try_widen: "versions are retired before there are others"
+    try_widen: "versions are retired before there are others"
         put "old.retire();" before "read.versions.replace(versions);"
-        => WIDENING_STOPPED;
-    WIDEN try_widen: "a writer gets a new stripe before the old versions are retired"
+        => "stopped::widening_stopped_at_each_step";
+    try_widen: "a writer gets a new stripe before the old versions are retired"
         put "read.stripes.replace(stripes);" before "old.retire();"
         => "widening::kick_beside_widening_against_lookup";
-    WIDEN try_widen: "a writer gets a stripe that was replaced"
-        replace "locked.retire();" with "drop(locked);"
-        => WRITERS_BESIDE_WIDENING;
-    WIDEN try_widen: "stripes are replaced while writers hold them"
+    try_widen: "a writer gets a stripe that was replaced"
+        replace "locked.retire();" with "drop(locked);" => WRITERS_BESIDE_WIDENING;
+    try_widen: "stripes are replaced while writers hold them"
         replace "self.count_in(&stripes.value);" with "drop(locked); self.count_in(&stripes.value); let locked = self.lock_all();"
         => WRITERS_BESIDE_WIDENING;
-    WIDEN try_widen: "new stripes count nothing"
-        without "self.count_in(&stripes.value);"
-        => WRITERS_BESIDE_WIDENING;
-    WIDEN try_widen: "stripes are replaced while a snapshot uses their flags"
-        replace "self.is_recorded()" with "false"
-        => "widening::snapshot_beside_widening";
-    VERSIONS take_over: "new versions do not know of what is stashed"
-        replace "version | u64::from(any_stashed(group))" with "version"
-        => STASH_AND_WIDENING;
-    VERSIONS validate_with_stash: "a later round of a lookup validates a version that was replaced"
-        without "self.version != RETIRED &&"
-        => STASH_AND_WIDENING;
+    try_widen: "new stripes count nothing"
+        without "self.count_in(&stripes.value);" => WRITERS_BESIDE_WIDENING;
+    try_widen: "stripes are replaced while a snapshot uses their flags"
+        replace "self.is_recorded()" with "false" => "widening::snapshot_beside_widening";
+    take_over: "new versions do not know of what is stashed"
+        replace "version | u64::from(any_stashed(group))" with "version" => STASH_AND_WIDENING;
+    validate_with_stash: "a later round of a lookup validates a version that was replaced"
+        without "self.version != RETIRED &&" => STASH_AND_WIDENING;
 
     // Values that leave.
-    EXPIRY remove_retiring: "a sweep does not lock each stripe before it begins"
-        without "self.pass_all();"
-        => SWEEP_AND_KICK;
-    EXPIRY remove_retiring: "a sweep publishes its value after it has locked each stripe"
-        swap "self.retire(Some(value));" and "self.pass_all();"
-        => SWEEP_AND_KICK;
-    EXPIRY remove_retiring: "a sweep goes as far as the table was before it locked each stripe"
-        put "let present = self.present();" before "self.pass_all();"
-        => SWEEP_AND_SPLIT;
-    EXPIRY remove_retiring: "a sweep leaves the stash out"
+    remove_retiring: "a sweep publishes its value after it has locked each stripe"
+        swap "self.retire(Some(value));" and "self.pass_all();" => SWEEP_AND_KICK;
+    remove_retiring: "a sweep goes as far as the table was before it locked each stripe"
+        put "let present = self.present();" before "self.pass_all();" => SWEEP_AND_SPLIT;
+    remove_retiring: "a sweep leaves the stash out"
         replace "self.sweep_stash(value)" with "0"
         => "expiry::stashed_value_beside_a_removal_of_another";
-    EXPIRY remove_retiring: "a value is never taken back"
-        without "self.retire(None);"
-        => "expiry::late_drop_beside_the_end_of_a_sweep";
-    EXPIRY remove_retiring: "doubled entries are not forgotten"
+    remove_retiring: "a value is never taken back"
+        without "self.retire(None);" => "expiry::late_drop_beside_the_end_of_a_sweep";
+    remove_retiring: "doubled entries are not forgotten"
         replace "self.forget_doubled(value)" with "0 * value as u64"
         => "expiry::doubled_entries_are_swept";
-    EXPIRY remove_value: "entries are dropped when the call has returned"
-        without "self.pass_all();"
-        => "expiry::late_drop_beside_the_end_of_a_sweep";
-    EXPIRY remove_value: "two values are removed at a time"
-        without "let _removing = self.lock_removing();"
-        => "expiry::two_sweeps";
-    EXPIRY sweep: "a sweep bumps no version"
+    remove_value: "entries are dropped when the call has returned"
+        without "self.pass_all();" => "expiry::late_drop_beside_the_end_of_a_sweep";
+    remove_value: "two values are removed at a time"
+        without "let _removing = self.lock_removing();" => "expiry::two_sweeps";
+    sweep: "a sweep bumps no version"
         without "self.versions().bump(self.geometry().version_group_in(B::place::<F>(read, slot)));"
-        => SWEEP_AND_VALUE;
-    EXPIRY sweep: "a sweep locks no stripe"
+        => "expiry::sweep_and_another_value";
+    sweep: "a sweep locks no stripe"
         replace "self.lock_stripes([bucket])" with "self.lock_stripes([0; 0])"
         => "expiry::sweep_beside_a_kick_of_another";
-    EXPIRY before_drop: "what is dropped bumps no version"
-        without "self.versions().bump(group);"
-        => DROPPED;
-    EXPIRY before_drop: "what is dropped is not counted"
-        without "self.add_dropped(1);"
-        => SWEEP_AND_KICK;
-    TABLE relocate: "a kick moves what leaves"
-        replace "self.is_retiring(planned.bits())" with "false"
-        => SWEEP_AND_KICK;
-    TABLE clear: "clear beside a sweep"
+    before_drop: "what is dropped bumps no version"
+        without "self.versions().bump(group);" => "expiry::dropped_by";
+    before_drop: "what is dropped is not counted"
+        without "self.add_dropped(1);" => SWEEP_AND_KICK;
+    relocate: "a kick moves what leaves"
+        replace "self.is_retiring(planned.bits())" with "false" => SWEEP_AND_KICK;
+    clear: "clear beside a sweep"
         without "let _removing = self.lock_removing();"
         => "expiry::clear_beside_a_sweep_of_doubled_entries";
-    GROW partition: "a split moves what leaves"
-        replace "self.is_retiring(slot.bits())" with "false"
-        => SWEEP_AND_SPLIT;
-    STASH unstash_one: "what leaves goes back to a bucket"
+    partition: "a split moves what leaves"
+        replace "self.is_retiring(slot.bits())" with "false" => SWEEP_AND_SPLIT;
+    unstash_one: "what leaves goes back to a bucket"
         replace "self.is_retiring(place.entry.bits().into())" with "false"
         => "expiry::going_back_beside_a_sweep";
-    MIRROR hold: "a snapshot ends in the middle of a sweep"
+    hold: "a snapshot ends in the middle of a sweep"
         replace "self.lock_removing()" with "Box::leak(Box::new(Mutex::new(()))).lock()"
         => "expiry::snapshot_beside_a_sweep_of_doubled_entries";
 
     // Generations.
-    GENERATIONS insert_stamped: "an insert that finds the present stamp does not look at the clock again"
+    insert_stamped: "an insert that finds the present stamp does not look at the clock again"
         replace "self.clock() == clock" with "true" => STAMP_AND_WINDOW;
-    GENERATIONS insert_stamped: "an insert reads the clock after the words"
+    insert_stamped: "an insert reads the clock after the words"
         put "let clock = self.clock();" after "let read = self.read_valid(key);"
         => STAMP_AND_WINDOW;
-    GENERATIONS advance_locked: "a generation begins before the oldest is removed"
+    advance_locked: "a generation begins before the oldest is removed"
         swap "let removed = self.remove_retiring(next.stamp());" and "self.set_clock(next);"
-        => STAMP_AND_SWEEP;
-    GENERATIONS advance_by: "two generations end at a time"
-        without "let _removing = self.lock_removing();"
-        => "expiring::two_that_advance";
-    GENERATIONS advance_from: "two threads make room for one insert each"
+        => "expiring::stamp_of_what_is_swept expiring::stamp_if expiring::insert_of_what";
+    advance_by: "two generations end at a time"
+        without "let _removing = self.lock_removing();" => "expiring::two_that_advance";
+    advance_from: "two threads make room for one insert each"
         replace "self.clock() == clock" with "self.clock() == clock || true"
         => "expiring::two_that_make_room";
-    GENERATIONS age: "an age is told by the generation before the words"
+    age: "an age is told by the generation before the words"
         replace "if self.clock() == clock { break; }" with "break;"
         => "expiring::age_beside_an_advance expiring::two_inserts_beside_an_advance";
-    GENERATIONS insert_stamped_slow: "an insert leaves an older stamp as it is"
+    insert_stamped_slow: "an insert leaves an older stamp as it is"
         replace "self.restamp(self.with_stamp(key, older))?" with "self.replace(self.with_stamp(key, older), older)?"
         => "expiring::two_stamps_of_an_old_item expiring::two_inserts_of_what_is_swept";
-    INSERT store_absent: "a stamp is read before the stripe is taken"
+    store_absent: "a stamp is read before the stripe is taken"
         put "let place = Place::select(in_first, self.stamped(key, duplicates).places());"
         before "let locked = self.lock_stripes(both(buckets, Bucket::number));"
         => "expiring::insert_beside_two_advances";
-    INSERT store_absent: "a new item is stored though its buckets have changed since they were read"
+    store_absent: "a new item is stored though its buckets have changed since they were read"
         replace "let is_same =" with "let is_same = true ||"
         => "expiring::two_inserts_beside_an_advance";
-    INSERT insert_without_kicks: "what is stashed has no stamp"
+    insert_without_kicks: "what is stashed has no stamp"
         replace "self.stamped(key, duplicates)" with "key"
         => "expiring::stamp_without_room_beside_an_advance last_resort::stamp_overtaken_in_every_attempt";
 
     // Time.
-    EXPIRING insert_with: "an insert looks at the time when it has stored its item"
+    insert_with: "an insert looks at the time when it has stored its item"
         replace "self.advance_if_due();
         match by_format!(self.inner, table => table.insert_stamped_item(hash, stamping)) {"
         with "let ended = by_format!(self.inner, table => table.insert_stamped_item(hash, stamping));
             self.advance_if_due();
             match ended {"
-        => TIMED;
-    TIMER may_go_on: "an insert that goes on does not say so"
+        => "timer::";
+    may_go_on: "an insert that goes on does not say so"
         replace "self.phase.fetch_or(OVERLAPPED, Ordering::AcqRel)" with "self.phase.load(Ordering::Acquire)"
-        => TIMED;
-    TIMER may_go_on: "an insert that goes on does not tell its time"
-        replace "Ordering::AcqRel" with "Ordering::Acquire" => TIMED;
-    TIMER may_go_on: "an insert that goes on does not know the time of the thread that advances"
-        replace "Ordering::AcqRel" with "Ordering::Release" => TIMED;
-    TIMER may_go_on: "an insert goes on though two generations are due"
-        replace "is_advancing && passed(self.began(), self.now(), self.period) < 2" with "is_advancing" => TIMED;
-    TIMER may_go_on: "an insert goes on though nobody advances yet, or any more"
-        replace "is_advancing && passed" with "passed" => TIMED;
-    TIMER advance_due: "the next generation begins when it was due though an insert went on"
+        => "timer::";
+    may_go_on: "an insert that goes on does not tell its time"
+        replace "Ordering::AcqRel" with "Ordering::Acquire" => "timer::";
+    may_go_on: "an insert that goes on does not know the time of the thread that advances"
+        replace "Ordering::AcqRel" with "Ordering::Release" => "timer::";
+    may_go_on: "an insert goes on though two generations are due"
+        replace "is_advancing && passed(self.began(), self.now(), self.period) < 2" with "is_advancing" => "timer::";
+    may_go_on: "an insert goes on though nobody advances yet, or any more"
+        replace "is_advancing && passed" with "passed" => "timer::";
+    advance_due: "the next generation begins when it was due though an insert went on"
         replace "if was_alone { began + due * self.period } else { self.now() }" with "began + due * self.period"
-        => TIMED;
-    TIMER began_and_now: "a copy has the time of the generation before"
-        replace "if idle.is_some() { self.began() } else { now }" with "began" => TIMED;
-    TIMER advance_due: "two threads end the generations that are due"
-        replace "self.began() != began" with "false" => TIMED;
-    TIMER advance_due: "the next generation begins before it is published"
+        => "timer::";
+    began_and_now: "a copy has the time of the generation before"
+        replace "if idle.is_some() { self.began() } else { now }" with "began" => "timer::";
+    advance_due: "two threads end the generations that are due"
+        replace "self.began() != began" with "false" => "timer::";
+    advance_due: "the next generation begins before it is published"
         put "let result = advance(due);" after "self.began.store(next, Ordering::Release);"
-        => TIMED;
+        => "timer::";
 };

@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader, Write};
 use std::num::NonZero;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
@@ -28,10 +27,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use list::{Edit, FAULTS, Fault};
+use list::{FAULTS, Fault};
 use loom_tests::WITHOUT_FLOORS;
 use loom_tests::mended::{Loom, RUSTFLAGS, copy};
-use loom_tests::source::{Edit as TextEdit, Result, Source};
+use loom_tests::source::{Edit, Result, Source};
 
 /// How long the likely models may run on one fault: some faults make a model loop for ever.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(300);
@@ -45,16 +44,10 @@ const SWITCHED_ON: &str = "COUCAL_FAULTS";
 /// Added to the copy of `src/sync.rs`.
 const SWITCH: &str = r#"
 pub(crate) fn has_fault(number: usize) -> bool {
-    static FAULTS: OnceLock<[bool; 1024]> = OnceLock::new();
-    let switched_on = || {
-        let numbers = std::env::var("COUCAL_FAULTS").unwrap_or_default();
-        let mut faults = [false; 1024];
-        for number in numbers.split_whitespace() {
-            faults[number.parse::<usize>().unwrap()] = true;
-        }
-        faults
-    };
-    FAULTS.get_or_init(switched_on)[number]
+    static SWITCHED_ON: OnceLock<Vec<usize>> = OnceLock::new();
+    let numbers = || std::env::var("COUCAL_FAULTS").unwrap_or_default();
+    let parsed = || numbers().split_whitespace().map(|number| number.parse().unwrap()).collect();
+    SWITCHED_ON.get_or_init(parsed).contains(&number)
 }
 "#;
 
@@ -117,9 +110,10 @@ fn main() -> Result<ExitCode> {
 }
 
 /// All faults, and the orderings that are stronger than any model needs.
-fn all(source: &Path) -> Result<[Vec<Change>; 2]> {
-    let [weakenings, exceptions] = orderings::weakenings(source)?;
-    let listed = FAULTS.iter().map(|fault| fault.change(source));
+fn all(workspace: &Path) -> Result<[Vec<Change>; 2]> {
+    let sources = orderings::sources(workspace)?;
+    let [weakenings, exceptions] = orderings::weakenings(&sources)?;
+    let listed = FAULTS.iter().map(|fault| fault.change(&sources));
     Ok([listed.chain(weakenings.into_iter().map(Ok)).collect::<Result<_>>()?, exceptions])
 }
 
@@ -169,35 +163,27 @@ struct Change {
     what: String,
     /// The file, from the root of the workspace.
     file: String,
-    edits: Vec<TextEdit>,
+    edits: Vec<Edit>,
     /// Parts of the names of models, some of which fail. They are run first; the others only if all of these pass.
     caught_by: String,
 }
 
 impl Fault {
-    fn change(&self, workspace: &Path) -> Result<Change> {
-        let source = Source::read(&workspace.join(self.file))?;
-        let find = |quote| {
-            let found = source.find(self.function, quote);
-            found.map_err(|error| format!("{}: {}: {error}", self.what, self.file))
+    /// In the one file that has all its texts.
+    fn change(&self, sources: &[(String, Source)]) -> Result<Change> {
+        let edits = |source: &Source| -> Result<Vec<Edit>> {
+            let place = |text| source.find(self.function, text);
+            self.edits.iter().map(|(old, new)| Ok((place(old)?, (*new).into()))).collect()
         };
-        let text = |range: &Range<usize>| source.text[range.clone()].to_owned();
-        let edits = match self.edit {
-            Edit::Replace(old, new) => vec![(find(old)?, new.into())],
-            Edit::Swap(a, b) => {
-                let (a, b) = (find(a)?, find(b)?);
-                vec![(a.clone(), text(&b)), (b, text(&a))]
-            }
-            Edit::Before(moved, place) | Edit::After(moved, place) => {
-                let (moved, place) = (find(moved)?, find(place)?);
-                let after = matches!(self.edit, Edit::After(..));
-                let at = if after { place.end } else { place.start };
-                vec![(moved.clone(), String::new()), (at..at, format!(" {} ", text(&moved)))]
-            }
+        let mut found =
+            sources.iter().filter_map(|(file, source)| Some((file, edits(source).ok()?)));
+        let (Some((file, edits)), None) = (found.next(), found.next()) else {
+            let Self { what, function, edits, .. } = self;
+            return Err(format!("{what}: not in one {function}, once each: {edits:?}").into());
         };
         Ok(Change {
             what: self.what.into(),
-            file: self.file.into(),
+            file: file.clone(),
             edits,
             caught_by: self.caught_by.into(),
         })
@@ -312,9 +298,7 @@ mod tests {
     /// with the exceptions.
     #[test]
     fn every_fault_applies() {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
-        let failed: Vec<_> = FAULTS.iter().filter_map(|fault| fault.change(source).err()).collect();
-        assert!(failed.is_empty(), "{failed:#?}");
-        orderings::weakenings(source).expect("a line for each exception");
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
+        all(workspace).map(drop).expect("each text, and each exception, once");
     }
 }

@@ -11,46 +11,52 @@ use crate::list::{EXCEPTIONS, Exception, LIKELY};
 /// The turns of a user's model, which no model of this crate has.
 const OF_MODELS: &str = "turns/loom.rs";
 
-/// Each ordering below `src` made weaker, alone: those that a model must notice, and the exceptions.
-pub fn weakenings(workspace: &Path) -> Result<[Vec<Change>; 2]> {
+/// The files below `src`, with their paths from the root of the workspace.
+pub fn sources(workspace: &Path) -> Result<Vec<(String, Source)>> {
     let mut files = Vec::new();
     list_files(&workspace.join("src"), &mut files)?;
     files.sort();
-    let mut used = vec![false; EXCEPTIONS.len()];
-    let [mut expected, mut exceptions] = [Vec::new(), Vec::new()];
-    for path in files {
+    let read = |path: PathBuf| {
         let file = path.strip_prefix(workspace)?.to_str().ok_or("a name in UTF-8")?;
-        if file.ends_with(OF_MODELS) {
-            continue;
-        }
-        let likely = LIKELY.iter().find(|likely| likely.0 == file);
-        let source = Source::read(&path)?;
+        Ok((file.to_owned(), Source::read(&path)?))
+    };
+    files.into_iter().filter(|path| !path.ends_with(OF_MODELS)).map(read).collect()
+}
+
+/// Each ordering made weaker, alone: those that a model must notice, and the exceptions.
+pub fn weakenings(sources: &[(String, Source)]) -> Result<[Vec<Change>; 2]> {
+    let mut used = vec![0; EXCEPTIONS.len()];
+    let [mut expected, mut exceptions] = [Vec::new(), Vec::new()];
+    for (file, source) in sources {
+        let likely = LIKELY.iter().find(|likely| file.starts_with(likely.0));
         let weakenings = source.weakenings().map_err(|error| format!("{file}: {error}"))?;
         for Weakening { how, edit } in weakenings {
             let (function, line) = source.place(edit.0.start);
             let change = Change {
                 what: format!("{file}, {function}: {how}: `{line}`"),
-                file: file.into(),
+                file: file.clone(),
                 edits: vec![edit.clone()],
-                caught_by: likely.map_or(String::new(), |likely| likely.1.join(" ")),
+                caught_by: likely.map_or(String::new(), |likely| likely.1.into()),
             };
-            let is_it = |exception: &Exception| {
-                (exception.file, exception.line, exception.how) == (file, line, how)
-            };
+            let is_it = |it: &Exception| (it.function, it.line, it.how) == (function, line, how);
             match EXCEPTIONS.iter().position(is_it) {
                 Some(at) => {
-                    used[at] = true;
+                    used[at] += 1;
                     exceptions.push(change);
                 }
                 None => expected.push(change),
             }
         }
     }
-    match used.iter().position(|used| !used) {
+    match used.iter().position(|&lines| lines != 1) {
         None => Ok([expected, exceptions]),
         Some(at) => {
-            let Exception { file, line, how, reason } = EXCEPTIONS[at];
-            Err(format!("no line of {file} is this exception: {line}: {how} ({reason})").into())
+            let Exception { function, line, how, reason } = EXCEPTIONS[at];
+            Err(format!(
+                "{} lines of {function} are this exception: {line}: {how} ({reason})",
+                used[at]
+            )
+            .into())
         }
     }
 }
