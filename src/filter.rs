@@ -880,8 +880,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [`Error::Damaged`], [`Error::ImpossibleTable`], [`Error::InvalidWord`], [`Error::InvalidEntry`] and
     /// [`Error::WrongLen`]. For a valid one of something else: [`Error::OtherType`],
     /// [`Error::OtherLayout`] and [`Error::OtherHasher`]. [`Error::OutOfMemory`].
-    /// Until the snapshot is read to its end, it takes no more
-    /// memory than twice the bytes that were read, and 8 KiB.
+    ///
+    /// Until the snapshot is read to its end, it takes no more memory than twice the bytes that were read, and 8 KiB.
     ///
     /// # Examples
     ///

@@ -104,8 +104,7 @@ impl Timer {
     }
 
     /// Calls `advance` with the number of generations that are due, unless another thread does. Returns what that
-    /// returns, or
-    /// 0. `lock` is how to wait for the mutex.
+    /// returns, or 0. `lock` is how to wait for the mutex.
     #[cold]
     #[inline(never)]
     pub(crate) fn advance_due<'a>(
