@@ -258,6 +258,8 @@ impl Models {
     fn run(&self, faults: impl IntoIterator<Item = usize>, parts: &str) -> Result<Verdict> {
         let mut command = Command::new(&self.executable);
         command.args(parts.split_whitespace());
+        // More than there are processors: one that fails at once does not wait for those that take minutes.
+        command.args(["--test-threads", "16"]);
         let numbers: Vec<_> = faults.into_iter().map(|number| number.to_string()).collect();
         command.env(SWITCHED_ON, numbers.join(" "));
         command.env("RUST_BACKTRACE", "0").env(WITHOUT_FLOORS, "1");
