@@ -199,20 +199,22 @@ mod steps {
         }
     }
 
-    /// Each adds 1, also when the other one changes the count meanwhile.
+    /// Each adds 1 twice, also where the other one changes the count meanwhile.
     #[test]
     fn counters_are_exact() {
         let counts = outcomes(|| {
             let count = |maplet: &Maplet| {
-                if !maplet.insert_if_absent(&1, 1).unwrap() {
-                    maplet.update(&1, |count| Some(count + 1)).unwrap();
+                for _ in 0..2 {
+                    if !maplet.insert_if_absent(&1, 1).unwrap() {
+                        maplet.update(&1, |count| Some(count + 1)).unwrap();
+                    }
                 }
             };
             let maplet = Arc::new(maplet_of(&[]));
             together(&maplet, count, count);
             maplet.get(&1).collect::<Vec<_>>()
         });
-        assert_eq!(counts, [vec![2]].into());
+        assert_eq!(counts, [vec![4]].into());
     }
 
     /// It is one instant: what was inserted later is there only with what was inserted before.
