@@ -18,7 +18,7 @@
 //!   their last writer.
 
 mod batch;
-mod bucket;
+mod buckets;
 mod control;
 mod doubled;
 pub(crate) mod entry;
@@ -34,6 +34,7 @@ mod lookup;
 mod merge;
 mod mirror;
 mod path;
+mod placing;
 #[cfg(coucal_model)]
 #[path = "../loom-tests/inside/probe.rs"]
 pub mod probe;
@@ -48,8 +49,7 @@ use core::ops::Deref;
 
 use crossbeam_utils::CachePadded;
 
-pub(crate) use self::bucket::{Bucket, Grown, Read};
-use self::bucket::{Longest, PlacementOf};
+pub(crate) use self::buckets::Buckets;
 pub(crate) use self::doubled::{Counted, DoubledOf};
 use self::entry::Values;
 use self::expiry::Expiry;
@@ -58,121 +58,19 @@ pub(crate) use self::geometry::{Geometry, Key, Place};
 pub(crate) use self::growing::Growing;
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
+pub(crate) use self::placing::{Bucket, FixedPlacing, GrowingPlacing, Grown, Placing, Read};
 use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
 use self::stripes::{All, Locked, Stripes, UpTo};
 use self::versions::Versions;
 use crate::error::Refusal;
 use crate::layout::sizing::Sizing;
-use crate::layout::{Format, LayoutId, MatchingValues, Properties, Slot};
+use crate::layout::{Format, LayoutId, Slot};
 use crate::sync::memory::{self, NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, Turns, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
-
-/// The buckets of a table, of fixed size or growing: where their words lie, which bucket an entry has, and how its
-/// slots are read.
-pub trait Buckets: Sized + Send + Sync {
-    /// Whether the number of buckets can grow.
-    const GROWS: bool;
-
-    /// The values in their slots.
-    type Values: Values;
-
-    /// How far they have grown.
-    type Extent: Copy + PartialEq;
-
-    /// Buckets of these sizes, all of them empty.
-    fn try_new(
-        grown: Grown,
-        max_buckets: u64,
-        layout: &Properties,
-        values: Self::Values,
-    ) -> Result<Self, NoMemory>;
-
-    /// The stripes. Who holds one of them has the newest, and sees the newest versions.
-    fn stripes(&self) -> &Stripes;
-
-    fn versions(&self) -> &Versions;
-
-    fn values(&self) -> Self::Values;
-
-    /// Where the items of a table with this format are.
-    fn geometry<F: Format>(&self) -> Geometry;
-
-    /// Where the items are by now.
-    fn placement(&self) -> PlacementOf<Self>;
-
-    /// The number of buckets of this extent.
-    fn count(&self, extent: Self::Extent) -> usize;
-
-    /// The number of buckets that there may ever be.
-    fn max_buckets(&self) -> u64;
-
-    /// The words that are allocated by now, each named by its bucket.
-    fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy;
-
-    fn words_at<const N: usize>(&self, buckets: [usize; N]) -> [&AtomicU64; N];
-
-    /// The word of a bucket, which is allocated.
-    #[inline]
-    fn word(&self, bucket: usize) -> &AtomicU64 {
-        self.words()(bucket)
-    }
-
-    /// Requests both words of an item that are needed soon.
-    fn prefetch(&self, key: Key);
-
-    /// The number of buckets whose words are allocated.
-    fn reached(&self) -> usize;
-
-    /// What is allocated.
-    fn heap_bytes(&self) -> usize;
-
-    /// What is allocated at most when there are so many buckets, of at first `initial` and at last `max_buckets`.
-    fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64;
-
-    /// The buckets themselves, if they can grow.
-    fn growing(&self) -> Option<&Growing<Self::Values>>;
-
-    /// The geometry and the placement of a table of these sizes.
-    fn placed<F: Format>(grown: Grown, values: Self::Values) -> (Geometry, PlacementOf<Self>);
-
-    /// The number of the bucket of a position.
-    fn bucket_of(extent: Self::Extent, position: u64) -> usize;
-
-    /// The other bucket of what a slot of this one holds. `None`: it would belong to two.
-    fn other<F: Format>(&self, bucket: Bucket<Self>, slot: Slot) -> Option<Bucket<Self>>;
-
-    /// Whether this place is one of the bucket.
-    fn has(bucket: Bucket<Self>, place: Place) -> bool;
-
-    /// Whether both are the same bucket, with slots that are read alike.
-    fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool;
-
-    /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
-    /// is known.
-    fn slot<F: Format>(bucket: Bucket<Self>, place: Place) -> Option<Slot>;
-
-    /// The place of what a slot of the bucket holds.
-    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place;
-
-    /// Whether a canonical word that comes from outside can be that of the bucket.
-    fn is_valid<F: Format>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool;
-
-    /// Whether an entry that comes from outside, at its even position, can be in the stash.
-    fn is_valid_entry(geometry: Geometry, place: Place) -> bool;
-
-    /// Whether either word holds an entry of the item, by the bits of the mask, if there is one.
-    fn either_agrees<F: Format>(read: Read<F, Bucket<Self>>, mask: Option<u64>) -> bool;
-
-    /// The values of the entries that agree, of a maplet.
-    fn values_matching<F: Format>(read: Read<F, Bucket<Self>>, mask: u64) -> MatchingValues;
-
-    /// Of the entries of the item, with its value, in each word one of which the most is known.
-    fn longest<F: Format>(read: Read<F, Bucket<Self>>) -> [Option<Longest>; 2];
-}
 
 /// The state of a table, of fixed size or growing.
 pub struct State<B: Buckets> {
@@ -299,8 +197,8 @@ impl<B: Buckets> State<B> {
     fn lock<const N: usize>(
         &self,
         places: [Place; N],
-        mut buckets: [Bucket<B>; N],
-    ) -> (Locked<'_, UpTo<'_, N>>, [Bucket<B>; N]) {
+        mut buckets: [Bucket<B::Placing>; N],
+    ) -> (Locked<'_, UpTo<'_, N>>, [Bucket<B::Placing>; N]) {
         loop {
             let locked = self.lock_stripes(buckets.map(Bucket::number));
             let placement = self.buckets.placement();
@@ -353,7 +251,7 @@ impl<B: Buckets> State<B> {
 
     /// The buckets of some places as they are now.
     #[inline]
-    fn locate<const N: usize>(&self, places: [Place; N]) -> [Bucket<B>; N] {
+    fn locate<const N: usize>(&self, places: [Place; N]) -> [Bucket<B::Placing>; N] {
         let placement = self.buckets.placement();
         places.map(|place| Bucket::of(placement, place))
     }
@@ -439,8 +337,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// One more entry into `bucket`, whose stripe is locked. `false`: it is full, or tells more of the position than is
     /// known.
     #[inline(always)]
-    fn store_in<G>(self, locked: &Locked<'_, G>, bucket: Bucket<B>, place: Place) -> bool {
-        let (number, slot) = (bucket.number(), B::slot::<F>(bucket, place));
+    fn store_in<G>(self, locked: &Locked<'_, G>, bucket: Bucket<B::Placing>, place: Place) -> bool {
+        let (number, slot) = (bucket.number(), bucket.slot::<F>(place));
         let Some(copied) = slot.and_then(|slot| self.locked_word(number).with(slot)) else {
             return false;
         };
@@ -467,12 +365,11 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self,
         locked: &Locked<'_, G>,
         hop: Key,
-        [from, to]: [Bucket<B>; 2],
+        [from, to]: [Bucket<B::Placing>; 2],
         new: Option<Slot>,
     ) -> bool {
         let [leaves, arrives] = hop.places();
-        let [Some(planned), Some(copy)] = [B::slot::<F>(from, leaves), B::slot::<F>(to, arrives)]
-        else {
+        let [Some(planned), Some(copy)] = [from.slot::<F>(leaves), to.slot::<F>(arrives)] else {
             return false;
         };
         let Some(cleared) = self.locked_word(from.number()).without(planned) else {

@@ -15,7 +15,9 @@ use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::generations::{self, COUNTS, Clock, Generations};
-use crate::table::{Bucket, Buckets, CellWords, Fixed, Growing, Grown, Image, MAX_COPIES, Stashed};
+use crate::table::{
+    Bucket, CellWords, FixedPlacing, GrowingPlacing, Grown, Image, MAX_COPIES, Placing, Stashed,
+};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
@@ -227,10 +229,10 @@ impl Header {
         let values = |bits| ValueBits::new(self.layout.properties(), bits);
         // Of a layout that does not grow nothing is left of the last two.
         by_layout!(self.layout, F => match (F::GROWS && self.grows, self.value_bits) {
-            (false, 0) => validate_buckets::<F, Fixed<_>>(self, bytes, NoValues),
-            (false, bits) => validate_buckets::<F, Fixed<_>>(self, bytes, values(bits)),
-            (true, 0) => validate_buckets::<F, Growing<_>>(self, bytes, NoValues),
-            (true, bits) => validate_buckets::<F, Growing<_>>(self, bytes, values(bits)),
+            (false, 0) => validate_buckets::<F, FixedPlacing<_>>(self, bytes, NoValues),
+            (false, bits) => validate_buckets::<F, FixedPlacing<_>>(self, bytes, values(bits)),
+            (true, 0) => validate_buckets::<F, GrowingPlacing<_>>(self, bytes, NoValues),
+            (true, bits) => validate_buckets::<F, GrowingPlacing<_>>(self, bytes, values(bits)),
         })
     }
 
@@ -342,10 +344,10 @@ pub(crate) fn numbers_of(pair: &[u8; PAIR_BYTES]) -> [u64; 2] {
     [&pair[..8], &pair[8..]].map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
 }
 
-fn validate_buckets<F: Format, B: Buckets>(
+fn validate_buckets<F: Format, P: Placing>(
     header: &Header,
     bytes: &[u8],
-    values: B::Values,
+    values: P::Values,
 ) -> Result<(), Error> {
     let stamps = match generations(header, bytes) {
         Some(generations) => u64::from(generations.count),
@@ -356,11 +358,11 @@ fn validate_buckets<F: Format, B: Buckets>(
     };
     // Of all values that so many bits can have: so no bit above those of a slot is set.
     let has_value = |bits: u64| bits >> (F::BITS - header.value_bits) < stamps;
-    let (geometry, placement) = B::placed::<F>(header.grown, values);
+    let (geometry, placement) = P::placed::<F>(header.grown, values);
     let words = words(header, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));
     let is_valid = |number: usize, word: F| {
         word.is_canonical()
-            && B::is_valid(geometry, Bucket::at(placement, number), word)
+            && P::is_valid(geometry, Bucket::at(placement, number), word)
             && (stamps.is_power_of_two() || word.slots_in_use().all(|slot| has_value(slot.bits())))
     };
     let mut occupied = 0;
@@ -376,7 +378,7 @@ fn validate_buckets<F: Format, B: Buckets>(
         let stashed = Stashed::of_words(words);
         let (place, order) = (stashed.place, Some(Stashed::order(words)));
         let bits = u64::from(place.entry.bits());
-        let is_valid = B::is_valid_entry(geometry, place)
+        let is_valid = P::is_valid_entry(geometry, place)
             && stashed.words() == words
             && place.position % 2 == 0
             && stashed.copies > 0

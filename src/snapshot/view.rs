@@ -15,7 +15,9 @@ use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::sizing;
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::table::entry::{NoValues, ValueBits, Values};
-use crate::table::{Bucket, Buckets, Fixed, Growing, Key, Read, Stashed, figures, prefix};
+use crate::table::{
+    Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, figures, prefix,
+};
 
 /// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a
 /// file that is mapped, in a block cache, in a message, in a `static`.
@@ -97,9 +99,9 @@ macro_rules! by_kind {
         by_layout!($view.header.layout, F => {
             // Of a layout that does not grow nothing is left of this: its headers say so.
             if const { <F as Format>::GROWS } && $view.header.grows {
-                $view.$method::<F, Growing<_>>($($argument),*)
+                $view.$method::<F, GrowingPlacing<_>>($($argument),*)
             } else {
-                $view.$method::<F, Fixed<_>>($($argument),*)
+                $view.$method::<F, FixedPlacing<_>>($($argument),*)
             }
         })
     };
@@ -136,7 +138,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     fn holds(&self, hash: u64) -> bool {
         // The most frequent layout without a choice.
         if self.header.layout == LayoutId::Fp16x4 && !self.header.grows {
-            return self.holds_in::<<Fp16x4 as Layout>::Format, Fixed<V>>(hash);
+            return self.holds_in::<<Fp16x4 as Layout>::Format, FixedPlacing<V>>(hash);
         }
         self.holds_in_any(hash)
     }
@@ -157,7 +159,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
 
     // Always inlined: a call takes more instructions.
     #[inline(always)]
-    fn holds_in<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> bool {
+    fn holds_in<F: Format, K: Placing<Values = V>>(&self, hash: u64) -> bool {
         let read = self.read::<F, K>(hash);
         if read.either_holds() {
             return true;
@@ -170,14 +172,14 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     /// The key with this hash, its buckets, and their words.
     // Always inlined: what it returns is more than registers take.
     #[inline(always)]
-    fn read<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> Read<F, Bucket<K>> {
+    fn read<F: Format, K: Placing<Values = V>>(&self, hash: u64) -> Read<F, K> {
         let (geometry, placement) = K::placed::<F>(self.header.grown, self.values);
         let key = geometry.key(hash);
         let buckets = both(key.places(), |place| Bucket::of(placement, place));
         Read { key, buckets, words: both(buckets, |bucket| self.words()(bucket.number())) }
     }
 
-    fn count_in<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> usize {
+    fn count_in<F: Format, K: Placing<Values = V>>(&self, hash: u64) -> usize {
         let Read { key, buckets, words } = self.read::<F, K>(hash);
         let copies = |at: usize| buckets[at].copies(words[at], key.places()[at], None);
         let mut count = copies(0) + copies(1);
@@ -186,7 +188,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     }
 
     #[inline]
-    fn values_in<F: Format, K: Buckets<Values = V>>(&self, hash: u64) -> Candidates {
+    fn values_in<F: Format, K: Placing<Values = V>>(&self, hash: u64) -> Candidates {
         let read = self.read::<F, K>(hash);
         let mut candidates = read.values();
         let shift = F::BITS - self.header.value_bits;
@@ -197,7 +199,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         candidates
     }
 
-    fn rate_in<F: Format, K: Buckets<Values = V>>(&self) -> f64 {
+    fn rate_in<F: Format, K: Placing<Values = V>>(&self) -> f64 {
         let Header { grown, value_bits, occupied, stashed, .. } = self.header;
         let (_, placement) = K::placed::<F>(grown, self.values);
         let entries = occupied + stashed;

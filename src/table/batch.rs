@@ -9,8 +9,8 @@
 //!
 //! Closures of callers own their table, which is a reference: borrowed, it would be loaded anew for each item.
 
-use super::bucket::OUT_OF_CACHE_BUCKETS;
 use super::geometry::Key;
+use super::placing::OUT_OF_CACHE_BUCKETS;
 use super::{Buckets, Table};
 use crate::error::{Refusal, Stopped};
 use crate::layout::Format;

@@ -23,9 +23,9 @@
 //! An entry that gets the value meanwhile may stay, or be dropped by a move. Step 6 waits for such a move: when the
 //! call has returned, it removes nothing any more.
 
-use super::bucket::Bucket;
 use super::entry::{ValueBits, Values};
 use super::geometry::Key;
+use super::placing::Bucket;
 use super::stripes::Locked;
 use super::{Buckets, State, Table};
 use crate::layout::sizing::in_address_space;
@@ -171,12 +171,12 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Clears the entries in a bucket that retire, and says how many there were.
     fn sweep(self, bucket: usize, retires: impl Fn(Slot) -> bool) -> usize {
         let locked = self.lock_stripes([bucket]);
-        let read = Bucket::<B>::at(self.buckets.placement(), bucket);
+        let read = Bucket::at(self.buckets.placement(), bucket);
         let word = self.locked_word(bucket);
         let (mut kept, mut removed) = (word, 0);
         for slot in word.slots_in_use().filter(|&slot| retires(slot)) {
             // As in `before_drop`.
-            self.versions().bump(self.geometry().version_group_in(B::place::<F>(read, slot)));
+            self.versions().bump(self.geometry().version_group_in(read.place::<F>(slot)));
             kept = kept.without(slot).expect("it is there");
             removed += 1;
         }

@@ -2,9 +2,9 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::bucket::{Bucket, Grown, PlacementOf};
 use super::entry::Values;
 use super::growing::Growing;
+use super::placing::{Bucket, Grown, Placing};
 use super::{Buckets, Changing, State, Table};
 use crate::layout::sizing::{self, Sizing};
 use crate::layout::{Format, LayoutId};
@@ -22,7 +22,7 @@ const BESIDE: usize = 8;
 impl<B: Buckets> State<B> {
     /// The number of buckets.
     pub(super) fn present(&self) -> usize {
-        self.buckets.count(self.buckets.placement().extent)
+        self.buckets.count(self.buckets.placement())
     }
 
     /// Slots in use.
@@ -128,7 +128,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let entries = self.occupied() + self.stashed_entries();
         let (placement, buckets) = (self.buckets.placement(), self.present());
         let word = |bucket| self.word_now(bucket);
-        false_positive_rate::<F, B>(placement, buckets, self.value_bits(), entries, word)
+        false_positive_rate::<F, _>(placement, buckets, self.value_bits(), entries, word)
     }
 
     fn word_now(self, bucket: usize) -> F {
@@ -146,30 +146,30 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return 0.0;
         }
         let (placement, buckets) = (self.buckets.placement(), self.present());
-        of_others + sum_over_slots::<F, B>(placement, buckets, |bucket| self.word_now(bucket), adds)
+        of_others + sum_over_slots::<F, _>(placement, buckets, |bucket| self.word_now(bucket), adds)
     }
 }
 
 /// The share of absent items that are reported as present by a table with this number of entries, and these words.
-pub(crate) fn false_positive_rate<F: Format, B: Buckets>(
-    placement: PlacementOf<B>,
+pub(crate) fn false_positive_rate<F: Format, P: Placing>(
+    placement: P,
     buckets: usize,
     value_bits: u32,
     entries: usize,
     word: impl Fn(usize) -> F,
 ) -> f64 {
     let properties = F::ID.properties();
-    if !B::GROWS {
+    if !P::GROWS {
         let items_per_bucket = entries as f64 / buckets as f64;
         return sizing::false_positive_rate(properties, items_per_bucket, value_bits);
     }
-    let weight = sum_over_slots::<F, B>(placement, buckets, word, power_of_half);
+    let weight = sum_over_slots::<F, _>(placement, buckets, word, power_of_half);
     sizing::false_positive_rate_of_grown(properties, weight, value_bits)
 }
 
 /// What each slot in use adds, by how much it knows of a position: an estimate from a sample of the words.
-fn sum_over_slots<F: Format, B: Buckets>(
-    placement: PlacementOf<B>,
+fn sum_over_slots<F: Format, P: Placing>(
+    placement: P,
     buckets: usize,
     word: impl Fn(usize) -> F,
     adds: impl Fn(u32) -> f64,
@@ -182,7 +182,7 @@ fn sum_over_slots<F: Format, B: Buckets>(
         sampled += beside.len();
         for at in beside {
             let bucket = Bucket::at(placement, at);
-            let known = |slot| B::place::<F>(bucket, slot).entry.known();
+            let known = |slot| bucket.place::<F>(slot).entry.known();
             sum += word(at).slots_in_use().map(|slot| adds(known(slot))).sum::<f64>();
         }
     }

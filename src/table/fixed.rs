@@ -1,18 +1,18 @@
-//! The table of fixed size: a position is a bucket, and a slot holds a whole fingerprint.
+//! The words of a table of fixed size, and what guards them.
 //!
-//! **Invariant:** the number of buckets never changes, so each entry is in the bucket of one of its positions for ever.
+//! **Invariant:** all of them are there from the beginning, and the number never changes.
 
-use super::Buckets;
-use super::bucket::{Bucket, Grown, Longest, Placement, Read};
+use super::buckets::Buckets;
 use super::control::Control;
-use super::entry::{Entry, NoValues, Shape, Values};
-use super::geometry::{Geometry, Key, Place};
+use super::entry::{NoValues, Shape, Values};
+use super::geometry::{Geometry, Key};
 use super::growing::Growing;
+use super::placing::{FixedPlacing, Grown};
 use super::stripes::Stripes;
 use super::stripes::stripes_of;
 use super::versions::Versions;
 use crate::arch;
-use crate::layout::{Format, MatchingValues, Properties, Slot, both};
+use crate::layout::{Format, Properties};
 use crate::sync::memory::{self, NoMemory};
 use crate::sync::{self, AtomicU64};
 
@@ -24,10 +24,8 @@ pub struct Fixed<V = NoValues> {
 }
 
 impl<V: Values> Buckets for Fixed<V> {
-    const GROWS: bool = false;
-
     type Values = V;
-    type Extent = ();
+    type Placing = FixedPlacing<V>;
 
     fn try_new(_: Grown, max_buckets: u64, _: &Properties, values: V) -> Result<Self, NoMemory> {
         let control = Control::try_new(stripes_of(max_buckets), max_buckets)?;
@@ -58,8 +56,8 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
-    fn placement(&self) -> Placement<(), V> {
-        Placement { extent: (), values: self.values }
+    fn placement(&self) -> FixedPlacing<V> {
+        FixedPlacing { values: self.values }
     }
 
     #[inline]
@@ -88,7 +86,7 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
-    fn count(&self, (): ()) -> usize {
+    fn count(&self, _: FixedPlacing<V>) -> usize {
         self.words.len()
     }
 
@@ -109,74 +107,4 @@ impl<V: Values> Buckets for Fixed<V> {
     fn growing(&self) -> Option<&Growing<V>> {
         None
     }
-
-    #[inline]
-    fn placed<F: Format>(grown: Grown, values: V) -> (Geometry, Placement<(), V>) {
-        let geometry = Geometry::new(grown.buckets as u64, Shape::new(F::BITS, 0, values));
-        (geometry, Placement { extent: (), values })
-    }
-
-    #[inline]
-    fn bucket_of((): (), position: u64) -> usize {
-        position as usize
-    }
-
-    #[inline]
-    fn other<F: Format>(&self, bucket: Bucket<Self>, slot: Slot) -> Option<Bucket<Self>> {
-        let Place { position, entry } = Self::place::<F>(bucket, slot);
-        let other = self.geometry::<F>().alternate(position, entry);
-        Some(Bucket::at(bucket.placement, other as usize))
-    }
-
-    #[inline]
-    fn has(bucket: Bucket<Self>, place: Place) -> bool {
-        place.position == bucket.number as u64
-    }
-
-    #[inline]
-    fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool {
-        a.number == b.number
-    }
-
-    #[inline]
-    fn slot<F: Format>(_: Bucket<Self>, place: Place) -> Option<Slot> {
-        Some(held(place.entry))
-    }
-
-    #[inline]
-    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place {
-        Place { position: bucket.number as u64, entry: Entry::fingerprint(slot.bits()) }
-    }
-
-    /// Any entry may be in any bucket; it has a fingerprint.
-    #[inline]
-    fn is_valid<F: Format>(_: Geometry, bucket: Bucket<Self>, word: F) -> bool {
-        bucket.below().is_none_or(|below| word.each_has(below))
-    }
-
-    fn is_valid_entry(geometry: Geometry, place: Place) -> bool {
-        place.entry.known() == 0 && place.position < geometry.size
-    }
-
-    #[inline]
-    fn either_agrees<F: Format>(read: Read<F, Bucket<Self>>, mask: Option<u64>) -> bool {
-        F::either_holds(read.words, held(read.key.entry), mask)
-    }
-
-    #[inline]
-    fn values_matching<F: Format>(read: Read<F, Bucket<Self>>, mask: u64) -> MatchingValues {
-        F::values_of_equal(read.words, read.key.entry.bits().into(), mask)
-    }
-
-    #[inline]
-    fn longest<F: Format>(read: Read<F, Bucket<Self>>) -> [Option<Longest>; 2] {
-        let slot = held(read.key.entry);
-        both(read.words, |word| word.holds(slot).then_some(Longest { slot, known: 0 }))
-    }
-}
-
-/// What a slot holds of an item: its fingerprint.
-#[inline]
-fn held(entry: Entry) -> Slot {
-    Slot::new(entry.bits().into())
 }

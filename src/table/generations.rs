@@ -24,10 +24,10 @@
 
 use core::ops::RangeInclusive;
 
-use super::bucket::Read;
 use super::entry::{ValueBits, Values};
 use super::geometry::{Key, Place};
 use super::insert::Duplicates;
+use super::placing::{Placing, Read};
 use super::{Buckets, State, Table};
 use crate::error::Refusal;
 use crate::layout::Format;
@@ -155,7 +155,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let read = self.read_valid(key);
         if read.either_holds() {
             let key = self.with_stamp(key, clock.stamp());
-            if B::either_agrees(Read { key, ..read }, None) && self.clock() == clock {
+            if B::Placing::either_agrees(Read { key, ..read }, None) && self.clock() == clock {
                 return Ok(false);
             }
         } else if self.store_absent(read, Duplicates::Stamp) {

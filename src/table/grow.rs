@@ -16,12 +16,12 @@
 use core::array;
 use core::ops::Range;
 
-use super::bucket::Bucket;
 use super::control::Control;
 use super::doubled::DoubledOf;
 use super::entry::Values;
 use super::geometry::Place;
-use super::growing::{Extent, Growing, next_reach};
+use super::growing::{Growing, next_reach};
+use super::placing::{Bucket, Extent};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
 use crate::layout::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
@@ -334,7 +334,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             let [mut stays, mut goes, mut doubled] = [F::EMPTY; 3];
             let (mut groups, mut bumped, mut dropped) = ([0; MAX_SLOTS], 0, 0);
             for slot in self.locked_word(old).slots_in_use() {
-                let group = || self.geometry().version_group_in(Growing::place::<F>(bucket, slot));
+                let group = || self.geometry().version_group_in(bucket.place::<F>(slot));
                 if self.is_retiring(slot.bits()) {
                     self.before_drop(group());
                     dropped += 1;

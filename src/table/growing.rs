@@ -1,60 +1,20 @@
-//! The growing table: linear hashing (Litwin, "Linear Hashing", VLDB 1980), with entries of variable length.
+//! The words of a growing table, what guards them, and how far it has grown.
 //!
-//! **Invariant:** by the extent of every instant, each entry is in the bucket of one of its positions; and what its
-//! bucket and its ring say of the position is true, but for one of the two that a split makes of a void entry.
-//!
-//! A split takes the bucket at the *cursor* and moves some of its entries to a new bucket at the end. So there is
-//! no pause in which everything is rebuilt, and the table is never half empty.
-//!
-//! **Buckets.** At level L there are 2^L to 2^(L+1) buckets. The bucket of a position is its lowest L + 1 bits; if
-//! there is no such bucket yet, its lowest L bits. So the lowest L + 1 bits of a position are told by a bucket that
-//! is split in this level, and by the new one of its split; the lowest L bits by the others.
-//!
-//! ```text
-//! n = position mod 2^(L+1)
-//! if n >= buckets:  n = position mod 2^L
-//! ```
-//!
-//! The initial size may be any number of buckets; of those that it has beyond a power of two, the buckets that would
-//! be split for them count as split.
-//!
-//! **Slots.** A slot has the core, and below it a *ring* of T + 1 bits. Bit j of the position has its place at
-//! j mod (T + 1) of the ring, for ever. Read from the place of bit L, the *head*, around: the bits of the position
-//! that are known, then a 1, then zeros. In a bucket that tells bit L too, this bit stands as 0. A new entry knows
-//! the lowest L + T bits of its position. So the longer a table grows,
-//! the more it knows of new items: the rate of false positives hardly changes. (It is the idea of the
-//! Taffy cuckoo filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.)
-//!
-//! Turned by the head to the right, the ring is a number v below a leading 1. An item with the position p is
-//! compared with u = (p XOR bucket) >> L, in which all bits that the bucket tells are 0: an entry is one of the item
-//! if the cores are equal, and v and u agree below the leading 1 of v.
-//!
-//! **Splits** go by the bit at the head: 0 stays and does not change, 1 goes, and becomes 0. An entry whose ring is
-//! the head alone knows nothing beyond its bucket (a *void* entry, as `InfiniFilter` calls it). It is doubled:
-//! it is in both buckets then, with the next place of the ring set. So there is no end to growth.
-//!
-//! Doubling adds no item: the table counts the entries that it has doubled. One that is still there when its item
-//! has been removed, since the removal took the other, is a false positive like any other, and it is split again with
-//! each level; so a table whose rings are short must stop when too many entries are such ones.
-//!
-//! A level ends in two steps: (L, all buckets split), and then (L + 1, none). Both extents name
-//! the same buckets, but entries are read by the level.
-
-use core::hint::select_unpredictable;
+//! **Invariant:** no extent is published before the words that it reaches are there.
 
 use crossbeam_utils::CachePadded;
 
-use super::Buckets;
-use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS, Placement, Read};
+use super::buckets::Buckets;
 use super::control::Control;
 use super::doubled::DoubledOf;
-use super::entry::{Entry, NoValues, Shape, Values};
-use super::geometry::{Geometry, Key, Place};
+use super::entry::{NoValues, Shape, Values};
+use super::geometry::{Geometry, Key};
+use super::placing::{Extent, GrowingPlacing, Grown, OUT_OF_CACHE_BUCKETS, common_mask};
 use super::stripes::Stripes;
 use super::versions::Versions;
-use crate::arch::{self, Query, Ring};
+use crate::arch;
 use crate::layout::sizing::share;
-use crate::layout::{Format, MatchingValues, Properties, Slot, both};
+use crate::layout::{Format, Properties};
 use crate::sync::array::PieceArray;
 use crate::sync::kept::{Kept, Node};
 use crate::sync::memory::{NoMemory, TryBox};
@@ -79,169 +39,6 @@ const SHORTEST_SLAB: u64 = 1 << 14;
 /// Words in the longest one that is added for growth: 32 MiB. That is mapped by glibc whatever was freed before, and
 /// its places are written in some microseconds.
 const LONGEST_SLAB: u64 = 1 << 22;
-
-/// How far a table has grown.
-///
-/// One word holds all parts, so that they are read at once, and compared at once:
-///
-/// | bits | meaning |
-/// |---|---|
-/// | 0 to 5 | the level |
-/// | 6 to 10 | the head: the place of bit L of a position in the ring, which is L modulo the length of the ring |
-/// | 11 to 63 | the number of buckets |
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent(u64);
-
-impl Extent {
-    const HEAD: u32 = 6;
-    const BUCKETS: u32 = 11;
-
-    /// That of a table with this number of buckets, at least 2, and rings of this length.
-    pub(crate) fn of(buckets: usize, ring: u32) -> Self {
-        let level = buckets.ilog2();
-        Self::new(buckets, level % ring, level)
-    }
-
-    fn new(buckets: usize, head: u32, level: u32) -> Self {
-        Self((buckets as u64) << Self::BUCKETS | u64::from(head << Self::HEAD | level))
-    }
-
-    #[inline]
-    fn level(self) -> u32 {
-        self.0 as u32 & ((1 << Self::HEAD) - 1)
-    }
-
-    #[inline]
-    fn head(self) -> u32 {
-        self.0 as u32 >> Self::HEAD & ((1 << (Self::BUCKETS - Self::HEAD)) - 1)
-    }
-
-    /// The bucket that is split next.
-    #[inline]
-    pub(crate) fn cursor(self) -> usize {
-        self.buckets() - self.stride()
-    }
-
-    /// The number of buckets at the start of the level: from each bucket to the new one of its split it is
-    /// this far.
-    #[inline]
-    pub(crate) fn stride(self) -> usize {
-        1 << self.level()
-    }
-
-    /// The number of buckets.
-    #[inline]
-    pub(crate) fn buckets(self) -> usize {
-        (self.0 >> Self::BUCKETS) as usize
-    }
-
-    /// The extent after this number of splits, no more than are left in the level.
-    pub(crate) fn after(self, splits: usize) -> Self {
-        let buckets = self.buckets() + splits;
-        debug_assert!(buckets <= 2 * self.stride());
-        Self::new(buckets, self.head(), self.level())
-    }
-
-    /// The start of the next level, if this one has ended.
-    pub(crate) fn next_level(self, ring: u32) -> Option<Self> {
-        let buckets = self.buckets();
-        (buckets == 2 * self.stride()).then(|| Self::of(buckets, ring))
-    }
-
-    /// Whether the bucket tells one bit more: it is split in this level, or new.
-    #[inline]
-    fn is_split(self, bucket: usize) -> bool {
-        bucket < self.cursor() || bucket >= self.stride()
-    }
-
-    /// The number of the bucket of a position.
-    #[inline]
-    pub(super) fn bucket(self, position: u64) -> usize {
-        let stride = self.stride();
-        let split = position as usize & (2 * stride - 1);
-        // There is no such bucket only if the uppermost of these bits is a 1.
-        select_unpredictable(split < self.buckets(), split, split.wrapping_sub(stride))
-    }
-}
-
-/// In a growing table a slot holds an entry of variable length.
-impl<V: Values> Bucket<Growing<V>> {
-    #[inline]
-    fn level(self) -> u32 {
-        self.placement.extent.level()
-    }
-
-    /// Whether the bucket tells bit L of a position.
-    #[inline]
-    fn is_split(self) -> bool {
-        self.placement.extent.is_split(self.number)
-    }
-
-    #[inline]
-    fn ring<F: Format>(self) -> Ring {
-        let bits = self.placement.values.ring_bits(F::RING_BITS);
-        Ring { bits, head: self.placement.extent.head() }
-    }
-
-    /// The bits of a position that the bucket does not tell, from bit L on.
-    #[inline]
-    fn untold(self, position: u64) -> u64 {
-        (position ^ self.number as u64) >> self.level()
-    }
-
-    /// What is looked for in two words, by the bits of the mask, if there is one.
-    #[inline]
-    fn sought<F: Format>(read: Read<F, Self>, mask: Option<u64>) -> Query {
-        let Read { key, buckets: [first, second], .. } = read;
-        Query {
-            ring: first.ring::<F>(),
-            core: key.entry.bits().into(),
-            untold: [first.untold(key.first), second.untold(key.second)],
-            mask,
-        }
-    }
-
-    /// What is known of a position beyond bit L, below a leading 1: the ring of a slot, turned. It is not 0.
-    #[inline]
-    fn beyond<F: Format>(self, slot: Slot) -> u64 {
-        let ring = self.ring::<F>();
-        slot.turned(ring).bits() & ring.mask()
-    }
-
-    /// Bits of a position that the bucket tells.
-    #[inline]
-    fn told_bits(self) -> u32 {
-        self.level() + u32::from(self.is_split())
-    }
-
-    /// What a split of the bucket makes of what a slot holds: what stays, and what goes. Both, if nothing is known
-    /// beyond the bucket.
-    pub(crate) fn split<F: Format>(self, slot: Slot) -> [Option<Slot>; 2] {
-        let ring = self.ring::<F>();
-        let [at_head, next] = [1 << ring.head, 1 << ((ring.head + 1) % ring.bits)];
-        let bits = slot.bits();
-        if bits & ring.mask() == at_head {
-            [Some(Slot::new(bits ^ at_head | next)); 2]
-        } else if bits & at_head == 0 {
-            [Some(slot), None]
-        } else {
-            [None, Some(Slot::new(bits ^ at_head))]
-        }
-    }
-
-    /// Whether what a slot holds can be in this bucket, of a table whose entries know at least this number of bits of
-    /// their position.
-    fn is_valid_slot<F: Format>(self, slot: Slot, least: u32) -> bool {
-        let below = self.below().unwrap_or(u64::MAX);
-        let (core, beyond) =
-            (slot.bits() & below & !self.ring::<F>().mask(), self.beyond::<F>(slot));
-        let told = self.told_bits();
-        core != 0
-            && beyond != 0
-            && (!self.is_split() || beyond & 1 == 0)
-            && Growing::place::<F>(self, slot).entry.known() >= told.max(least)
-    }
-}
 
 /// Buckets that can become more.
 pub struct Growing<V = NoValues> {
@@ -285,7 +82,7 @@ impl<V: Values> Growing<V> {
         // SeqCst: pairs with the store in `publish`. Whoever reads an old extent comes before all
         // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
         // visible.
-        Extent(self.changing.read.extent.load(Ordering::SeqCst))
+        Extent::from_bits(self.changing.read.extent.load(Ordering::SeqCst))
     }
 
     #[inline]
@@ -295,8 +92,8 @@ impl<V: Values> Growing<V> {
 
     /// Where items are by this extent.
     #[inline]
-    pub(super) fn placement_by(&self, extent: Extent) -> Placement<Extent, V> {
-        Placement { extent, values: self.values }
+    pub(super) fn placement_by(&self, extent: Extent) -> GrowingPlacing<V> {
+        GrowingPlacing { extent, values: self.values }
     }
 
     /// The load that growth keeps.
@@ -370,7 +167,7 @@ impl<V: Values> Growing<V> {
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
     pub(super) fn publish(&self, extent: Extent) {
         // SeqCst: pairs with the load in `extent`, for which it publishes the words.
-        self.changing.read.extent.store(extent.0, Ordering::SeqCst);
+        self.changing.read.extent.store(extent.bits(), Ordering::SeqCst);
     }
 
     /// A check of the load was in vain: another thread splits.
@@ -395,10 +192,8 @@ impl<V: Values> Growing<V> {
 }
 
 impl<V: Values> Buckets for Growing<V> {
-    const GROWS: bool = true;
-
     type Values = V;
-    type Extent = Extent;
+    type Placing = GrowingPlacing<V>;
 
     fn try_new(
         grown: Grown,
@@ -413,7 +208,7 @@ impl<V: Values> Buckets for Growing<V> {
         let ring = layout.ring_bits(values.bits());
         let changing = TryBox::try_new(GrowthState {
             read: CachePadded::new(ReadByLookups {
-                extent: AtomicU64::new(Extent::of(grown.buckets, ring).0),
+                extent: AtomicU64::new(Extent::of(grown.buckets, ring).bits()),
                 stripes: Kept::new(Node::try_new(control.stripes)?),
                 versions: Kept::new(Node::try_new(control.versions)?),
                 words,
@@ -453,7 +248,7 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     #[inline]
-    fn placement(&self) -> Placement<Extent, V> {
+    fn placement(&self) -> GrowingPlacing<V> {
         self.placement_by(self.extent())
     }
 
@@ -490,8 +285,8 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     #[inline]
-    fn count(&self, extent: Extent) -> usize {
-        extent.buckets()
+    fn count(&self, placement: GrowingPlacing<V>) -> usize {
+        placement.extent.buckets()
     }
 
     fn reached(&self) -> usize {
@@ -540,104 +335,6 @@ impl<V: Values> Buckets for Growing<V> {
     fn growing(&self) -> Option<&Growing<V>> {
         Some(self)
     }
-
-    #[inline]
-    fn placed<F: Format>(grown: Grown, values: V) -> (Geometry, Placement<Extent, V>) {
-        let shape = Shape::new(F::BITS, F::RING_BITS, values);
-        let extent = Extent::of(grown.buckets, shape.ring);
-        let common = common_mask(grown.initial, shape.ring);
-        (Geometry::new(common, shape), Placement { extent, values })
-    }
-
-    #[inline]
-    fn bucket_of(extent: Extent, position: u64) -> usize {
-        extent.bucket(position)
-    }
-
-    #[inline]
-    fn other<F: Format>(&self, bucket: Bucket<Self>, slot: Slot) -> Option<Bucket<Self>> {
-        let Bucket { number, placement } = bucket;
-        let (ring, extent) = (bucket.ring::<F>(), placement.extent);
-        let shape = Shape::new(F::BITS, F::RING_BITS, placement.values);
-        let difference = shape.core(Entry::fingerprint(slot.bits())).difference();
-        // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then
-        // that is at the head of the ring, where a 0 stands otherwise.
-        let head = slot.bits() >> ring.head & 1;
-        let position = number as u64 | head << extent.level();
-        if slot.bits() & ring.mask() == 1 << ring.head {
-            // A void entry: bit L is not known. It has one other bucket, unless that is split already.
-            let other = (number ^ difference as usize) & (extent.stride() - 1);
-            return (!extent.is_split(other)).then_some(Bucket::at(placement, other));
-        }
-        Some(Bucket::at(placement, extent.bucket(position ^ difference)))
-    }
-
-    #[inline]
-    fn has(bucket: Bucket<Self>, place: Place) -> bool {
-        (place.position ^ bucket.number as u64) & ((1 << bucket.told_bits()) - 1) == 0
-    }
-
-    /// By another extent of the same level, slots of a bucket are read alike if the bucket tells as much.
-    #[inline]
-    fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool {
-        let read = |by: Bucket<Self>| (by.number, by.level(), by.told_bits());
-        read(a) == read(b)
-    }
-
-    #[inline]
-    fn slot<F: Format>(bucket: Bucket<Self>, Place { position, entry }: Place) -> Option<Slot> {
-        let known = entry.known();
-        if known < bucket.told_bits() {
-            return None;
-        }
-        let ring = bucket.ring::<F>();
-        let beyond = (known - bucket.level()).min(ring.bits - 1);
-        let turned = bucket.untold(position) & ((1 << beyond) - 1) | 1 << beyond;
-        Some(Slot::new(u64::from(entry.bits()) | turned).turned_back(ring))
-    }
-
-    #[inline]
-    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place {
-        // Never 0: the default is for words that are read while they change.
-        let beyond = bucket.beyond::<F>(slot);
-        let known = beyond.checked_ilog2().unwrap_or(0);
-        let untold = (beyond & !(1 << known)) << bucket.level();
-        let core = slot.bits() & !bucket.ring::<F>().mask();
-        Place {
-            position: bucket.number as u64 ^ untold,
-            entry: Entry::knowing(core, bucket.level() + known),
-        }
-    }
-
-    fn is_valid<F: Format>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool {
-        let least = geometry.size.count_ones();
-        word.slots_in_use().all(|slot| bucket.is_valid_slot::<F>(slot, least))
-    }
-
-    fn is_valid_entry(geometry: Geometry, place: Place) -> bool {
-        let ring = (1 << geometry.shape.ring) - 1;
-        let known = geometry.size.count_ones()..=u64::BITS;
-        u64::from(place.entry.bits()) & ring == 0 && known.contains(&place.entry.known())
-    }
-
-    #[inline]
-    fn either_agrees<F: Format>(read: Read<F, Bucket<Self>>, mask: Option<u64>) -> bool {
-        F::either_matches(read.words, Bucket::sought(read, mask))
-    }
-
-    #[inline]
-    fn values_matching<F: Format>(read: Read<F, Bucket<Self>>, mask: u64) -> MatchingValues {
-        F::values_matching(read.words, Bucket::sought(read, Some(mask)))
-    }
-
-    /// An item that is itself an entry of which little is known has no entries of which more is.
-    #[inline]
-    fn longest<F: Format>(read: Read<F, Bucket<Self>>) -> [Option<Longest>; 2] {
-        let level = read.buckets[0].level();
-        let most = read.key.entry.known().saturating_sub(level);
-        let longest = F::longest(read.words, Bucket::sought(read, None), most);
-        both(longest, |found| found.map(|(slot, known)| Longest { slot, known: level + known }))
-    }
 }
 
 /// Whether words of this number are in a part of their own that longer ones replace.
@@ -665,17 +362,6 @@ fn of_kept_control(stripes: usize, max_buckets: u64) -> u64 {
     Control::bytes_for(stripes, max_buckets) + of_nodes as u64
 }
 
-/// Of the level at which a table began, this much counts for what all entries know: enough to tell the groups of
-/// versions apart. No more, since a merge doubles entries until they know it, and as long as no bucket tells them
-/// apart, all of these are in the same two.
-const COMMON_LEVEL: u32 = 5;
-
-/// Mask of the lowest bits of a position that all entries know in a table that began with this number of buckets.
-#[inline]
-fn common_mask(initial: usize, ring: u32) -> u64 {
-    (1 << (initial.ilog2().min(COMMON_LEVEL) + ring - 1)) - 1
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
@@ -697,109 +383,6 @@ mod tests {
         let value_bits = Fp16x4::BITS - 5 - extra_bits;
         assert_eq!(Fp16x4::ID.properties().extra_bits(value_bits), extra_bits);
         value_bits
-    }
-
-    /// Of a maplet with values so long that rings have this number of bits.
-    fn bucket_by(extent: Extent, number: usize, ring: u32) -> Bucket<Growing<ValueBits>> {
-        let values = ValueBits::new(Fp16x4::ID.properties(), value_bits(ring - 1));
-        Bucket::at(Placement { extent, values }, number)
-    }
-
-    /// All extents of tables with up to this number of buckets, both at the end of a level included.
-    fn extents(buckets: usize, ring: u32) -> impl Iterator<Item = Extent> {
-        let first = Extent::of(2, ring);
-        core::iter::successors(Some(first), move |extent| {
-            (extent.buckets() < buckets)
-                .then(|| extent.next_level(ring).unwrap_or_else(|| extent.after(1)))
-        })
-    }
-
-    /// All rings that a slot of the bucket can have, with the core 1.
-    fn slots(bucket: Bucket<Growing<ValueBits>>) -> impl Iterator<Item = Slot> {
-        let core = 1 << bucket.ring::<Fp16x4>().bits;
-        let slots = (1..core).map(move |ring| Slot::new(core | ring));
-        slots.filter(move |&slot| bucket.is_valid_slot::<Fp16x4>(slot, 0))
-    }
-
-    fn matches(bucket: Bucket<Growing<ValueBits>>, slot: Slot, position: u64) -> bool {
-        let ring = bucket.ring::<Fp16x4>();
-        let entry = Entry::knowing(1 << ring.bits, u64::BITS);
-        let word = Fp16x4::EMPTY.with(slot).unwrap();
-        let item = Place { position, entry };
-        let copies = bucket.copies(word, item, None);
-        assert_eq!(bucket.holds_key(word, item), copies == 1);
-        copies == 1
-    }
-
-    /// Every slot of every bucket of tables up to 40 buckets: it is an entry of the items whose positions have what is
-    /// known of its own, and of no others; and what it holds of this place is the slot.
-    #[test]
-    fn a_slot_and_its_bucket_tell_the_place() {
-        for ring in 2..=5 {
-            for extent in extents(40, ring) {
-                assert_eq!(extent.head(), extent.level() % ring);
-                for number in 0..extent.buckets() {
-                    let bucket = bucket_by(extent, number, ring);
-                    for slot in slots(bucket) {
-                        let place = Growing::place::<Fp16x4>(bucket, slot);
-                        let known = place.entry.known();
-                        assert!((bucket.told_bits()..=extent.level() + ring - 1).contains(&known));
-                        assert_eq!(extent.bucket(place.position), number);
-                        assert_eq!(Growing::slot::<Fp16x4>(bucket, place), Some(slot));
-                        for position in 0..1 << (extent.level() + ring + 1) {
-                            let is_here = extent.bucket(position) == number;
-                            assert_eq!(Growing::has(bucket, Place { position, ..place }), is_here);
-                            if !is_here {
-                                continue;
-                            }
-                            let is_known = (position ^ place.position) & ((1 << known) - 1) == 0;
-                            assert_eq!(matches(bucket, slot, position), is_known);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// What a split makes of each slot: each item of the entry finds it in its bucket as before, in neither bucket does
-    /// another one, and words are read alike by the two extents at the end of a level.
-    #[test]
-    fn a_split_loses_no_item() {
-        for ring in 2..=5 {
-            for extent in extents(40, ring).filter(|extent| extent.next_level(ring).is_none()) {
-                let (old, new) = (extent.cursor(), extent.buckets());
-                let before = bucket_by(extent, old, ring);
-                let after = extent.after(1);
-                for slot in slots(before) {
-                    let parts = before.split::<Fp16x4>(slot);
-                    let is_void =
-                        Growing::place::<Fp16x4>(before, slot).entry.known() == extent.level();
-                    assert_eq!(parts.iter().flatten().count(), if is_void { 2 } else { 1 });
-                    let positions = 0..1 << (extent.level() + ring + 1);
-                    for position in positions.filter(|&at| extent.bucket(at) == old) {
-                        let found = matches(before, slot, position);
-                        let at = usize::from(after.bucket(position) == new);
-                        let bucket = bucket_by(after, [old, new][at], ring);
-                        let held = parts[at].is_some_and(|part| matches(bucket, part, position));
-                        assert_eq!(held, found, "{extent:?} {slot:?} {position}");
-                        // What is not cleared yet.
-                        let held = found && at == 0;
-                        assert!(!held || matches(bucket_by(after, old, ring), slot, position));
-                        if let (Some(next), Some(part)) = (after.next_level(ring), parts[at]) {
-                            let next = bucket_by(next, bucket.number, ring);
-                            assert_eq!(
-                                Growing::place::<Fp16x4>(next, part),
-                                Growing::place::<Fp16x4>(bucket, part)
-                            );
-                            assert!(
-                                next.is_valid_slot::<Fp16x4>(part, 0)
-                                    && bucket.is_valid_slot::<Fp16x4>(part, 0)
-                            );
-                        }
-                    }
-                }
-            }
-        }
     }
 
     /// Random operations on tables with short rings, in which most entries are void after some doublings: after each
@@ -913,28 +496,6 @@ mod tests {
             let expected = 8.0 * load * 0.5_f64.powi(15) * f64::from(1 + doublings);
             assert!((rate / expected - 1.0).abs() < 0.1, "{doublings}: {rate}, {expected}");
             assert!(table.buckets.doubled() > 0 || doublings < Fp16x4::RING_BITS);
-        }
-    }
-
-    /// Of the buckets of any size each is the bucket of about as many positions as any other.
-    #[test]
-    fn positions_fill_all_buckets() {
-        let geometry = Geometry::new(u64::MAX, Shape::new(16, 9, NoValues));
-        let extent = Extent::of(192, 10);
-        let mut held = vec![0_u32; 256];
-        for hash in 0..200_000 {
-            for place in geometry.key(hash).places() {
-                held[extent.bucket(place.position)] += 1;
-            }
-        }
-        // Of 128 buckets 64 are split.
-        for (bucket, &held) in held.iter().enumerate() {
-            let due = match bucket {
-                0..64 | 128..192 => 1562,
-                64..128 => 3125,
-                _ => 0,
-            };
-            assert!(held.abs_diff(due) <= due / 8, "bucket {bucket}: {held} of {due}");
         }
     }
 }

@@ -5,10 +5,10 @@
 
 use core::hint::select_unpredictable;
 
-use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS, Read};
 use super::entry::Entry;
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
+use super::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing, Read};
 use super::stripes::{Locked, Stripe, Stripes};
 use super::{Attempt, Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
@@ -70,7 +70,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One entry more at this place, whose bucket was this one a moment ago, with this stripe of those. `false`: the
     /// bucket is full, or the place has another bucket or stripe meanwhile.
     #[inline(always)]
-    fn store(self, place: Place, mut bucket: Bucket<B>, of: &Stripes, stripe: &Stripe) -> bool {
+    fn store(
+        self,
+        place: Place,
+        mut bucket: Bucket<B::Placing>,
+        of: &Stripes,
+        stripe: &Stripe,
+    ) -> bool {
         let Some(locked) = of.lock_one(bucket.number(), stripe) else {
             return false;
         };
@@ -98,7 +104,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Requests the words at which [`path::first_step`] looks. Apart: in small tables it is not called.
     #[inline(never)]
-    fn prefetch_first_step(self, buckets: [Bucket<B>; 2], words: [F; 2]) {
+    fn prefetch_first_step(self, buckets: [Bucket<B::Placing>; 2], words: [F; 2]) {
         for at in 0..2 {
             path::prefetch_others(&self.buckets, buckets[at], words[at]);
         }
@@ -144,7 +150,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
     /// has changed something meanwhile, or something of its group is stashed.
     #[inline(always)]
-    pub(super) fn store_absent(self, read: Read<F, Bucket<B>>, duplicates: Duplicates) -> bool {
+    pub(super) fn store_absent(self, read: Read<F, B::Placing>, duplicates: Duplicates) -> bool {
         let Read { key, buckets, words } = read;
         let (in_first, emptier) = emptier(words);
         if !emptier.has_room() {
@@ -270,7 +276,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn try_place_locked<G>(
         self,
         locked: &Locked<'_, G>,
-        buckets: [Bucket<B>; 2],
+        buckets: [Bucket<B::Placing>; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
@@ -356,7 +362,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn last_hop(
         self,
         hop: Key,
-        buckets: [Bucket<B>; 2],
+        buckets: [Bucket<B::Placing>; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
@@ -378,7 +384,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         locked: &Locked<'_, G>,
         hop: Key,
-        [from, to]: [Bucket<B>; 2],
+        [from, to]: [Bucket<B::Placing>; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
@@ -386,10 +392,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let is_first = (hop.first ^ key.first) & 1 == 0;
         let newcomer = Place::select(is_first, self.stamped(key, duplicates).places());
         // After a split, what was to move and what was to take its place may be in different buckets.
-        if B::GROWS && !B::has(from, newcomer) {
+        if B::GROWS && !from.is_of_place(newcomer) {
             return Attempt::Stale;
         }
-        let Some(new) = B::slot::<F>(from, newcomer) else {
+        let Some(new) = from.slot::<F>(newcomer) else {
             return Attempt::Stale;
         };
         if duplicates != Duplicates::Allow && (self.either_holds(key) || self.is_stashed(key)) {
@@ -403,17 +409,17 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// Whether as much is known of an entry as both of its buckets tell.
-pub(super) fn is_known_by<F: Format, B: Buckets>(
+pub(super) fn is_known_by<F: Format, P: Placing>(
     places: [Place; 2],
-    buckets: [Bucket<B>; 2],
+    buckets: [Bucket<P>; 2],
 ) -> bool {
-    (0..2).all(|at| B::slot::<F>(buckets[at], places[at]).is_some())
+    (0..2).all(|at| buckets[at].slot::<F>(places[at]).is_some())
 }
 
 /// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search
 /// would move them to and fro.
 #[inline]
-fn hold_only_copies<F: Format, B: Buckets>(read: Read<F, Bucket<B>>) -> bool {
+fn hold_only_copies<F: Format, P: Placing>(read: Read<F, P>) -> bool {
     let Read { key, buckets, words } = read;
     let places = key.places();
     read.either_holds()

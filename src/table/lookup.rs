@@ -3,9 +3,9 @@
 //! **Invariant:** a lookup that misses an item has read both of its buckets, and the stash if the version says so,
 //! while nothing of its version group was moved; or it has held their stripes.
 
-use super::bucket::{Bucket, Read};
 use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
+use super::placing::{Bucket, Placing, Read};
 use super::{Buckets, Table};
 use crate::layout::{Candidates, Format};
 use crate::sync::Ordering;
@@ -78,7 +78,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The words of these buckets.
     #[inline(always)]
-    pub(super) fn words_in<const N: usize>(self, buckets: [Bucket<B>; N]) -> [F; N] {
+    pub(super) fn words_in<const N: usize>(self, buckets: [Bucket<B::Placing>; N]) -> [F; N] {
         // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
@@ -97,7 +97,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The item as the words of these buckets have it.
     #[inline(always)]
-    pub(super) fn read(self, key: Key, buckets: [Bucket<B>; 2]) -> Read<F, Bucket<B>> {
+    pub(super) fn read(self, key: Key, buckets: [Bucket<B::Placing>; 2]) -> Read<F, B::Placing> {
         Read { key, buckets, words: self.words_in(buckets) }
     }
 
@@ -108,7 +108,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ///
     /// It repeats what a split has overtaken: at most twice for each level that passes.
     #[inline(always)]
-    pub(super) fn read_valid(self, key: Key) -> Read<F, Bucket<B>> {
+    pub(super) fn read_valid(self, key: Key) -> Read<F, B::Placing> {
         let (buckets, words) = self.read_valid_from(key.places(), self.locate(key.places()));
         Read { key, buckets, words }
     }
@@ -118,8 +118,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn read_valid_from<const N: usize>(
         self,
         places: [Place; N],
-        mut buckets: [Bucket<B>; N],
-    ) -> ([Bucket<B>; N], [F; N]) {
+        mut buckets: [Bucket<B::Placing>; N],
+    ) -> ([Bucket<B::Placing>; N], [F; N]) {
         loop {
             let words = self.words_in(buckets);
             // After the words, which are loaded with Acquire: an entry of the next level was stored by a
@@ -129,7 +129,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 return (buckets, words);
             }
             let now = places.map(|place| Bucket::of(placement, place));
-            if (0..N).all(|at| B::read_alike(now[at], buckets[at])) {
+            if (0..N).all(|at| B::Placing::read_alike(now[at], buckets[at])) {
                 return (buckets, words);
             }
             buckets = now;

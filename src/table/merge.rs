@@ -5,12 +5,12 @@
 //! The other table may have another size, if both grow. Then an entry may know less of its position than the buckets
 //! tell here: it is doubled, as a split would have done.
 
-use super::bucket::Bucket;
 use super::doubled::Counted;
 use super::entry::Entry;
 use super::geometry::Place;
 use super::growing::Growing;
 use super::insert::is_known_by;
+use super::placing::{Bucket, Placing};
 use super::{Buckets, Image, Stashed, Table};
 use crate::error::{Error, Refusal};
 use crate::layout::sizing::{self, MAX_DOUBLED};
@@ -140,11 +140,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The entries that the image holds, in the order of its buckets, and those of its stash.
     fn entries_of(self, image: &Image) -> impl Iterator<Item = Stashed> {
-        let (_, placement) = B::placed::<F>(image.grown, self.buckets.values());
+        let (_, placement) = B::Placing::placed::<F>(image.grown, self.buckets.values());
         let in_buckets = image.words().enumerate().flat_map(move |(number, word)| {
             let bucket = Bucket::at(placement, number);
             let slots = F::from_bits(word).slots_in_use();
-            slots.map(move |slot| Stashed { place: B::place::<F>(bucket, slot), copies: 1 })
+            slots.map(move |slot| Stashed { place: bucket.place::<F>(slot), copies: 1 })
         });
         in_buckets.chain(image.stashed.iter().copied().map(Stashed::of_words))
     }

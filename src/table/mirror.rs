@@ -22,10 +22,10 @@
 //! the two differ. If the copy's fence comes first, the writer's store in the mirror comes after
 //! the copy's.
 
-use super::bucket::Grown;
 use super::doubled::{Counted, DoubledOf};
 use super::generations::Generations;
 use super::growing::Chunks;
+use super::placing::Grown;
 use super::stash::{self, CellWords, Copied};
 use super::stripes::Stripes;
 use super::{Buckets, State, Table};

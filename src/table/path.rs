@@ -14,8 +14,8 @@
 
 use core::iter;
 
-use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS, PlacementOf};
 use super::geometry::{Key, Place};
+use super::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing};
 use super::{Attempt, Buckets};
 use crate::arch;
 use crate::layout::{Format, MAX_SLOTS, Slot};
@@ -65,22 +65,22 @@ impl Node {
 #[inline(always)]
 pub(super) fn first_step<F: Format, B: Buckets>(
     buckets: &B,
-    starts: [Bucket<B>; 2],
+    starts: [Bucket<B::Placing>; 2],
     words: [F; 2],
-) -> Option<(Key, [Bucket<B>; 2])> {
+) -> Option<(Key, [Bucket<B::Placing>; 2])> {
     let word = buckets.words();
     for at in 0..2 {
         let (bucket, here) = (starts[at], words[at]);
         let slots = here.slots_if_full()?;
         for slot in (0..F::SLOTS).rev().map(slots) {
-            let Some(other) = buckets.other::<F>(bucket, slot) else {
+            let Some(other) = B::Placing::other::<F>(buckets.geometry::<F>(), bucket, slot) else {
                 continue;
             };
             // Relaxed: a hint, checked again under the stripes.
             let there = F::from_bits(word(other.number()).load(Ordering::Relaxed));
             if there.has_room() {
                 count_opened(at + 1);
-                let hop = buckets.geometry::<F>().key_of(B::place::<F>(bucket, slot));
+                let hop = buckets.geometry::<F>().key_of(bucket.place::<F>(slot));
                 return Some((hop, [bucket, other]));
             }
         }
@@ -90,10 +90,14 @@ pub(super) fn first_step<F: Format, B: Buckets>(
 
 /// Requests the words that a search looks at when it opens this bucket, if all its slots are in use.
 #[inline]
-pub(super) fn prefetch_others<F: Format, B: Buckets>(buckets: &B, bucket: Bucket<B>, word: F) {
+pub(super) fn prefetch_others<F: Format, B: Buckets>(
+    buckets: &B,
+    bucket: Bucket<B::Placing>,
+    word: F,
+) {
     if let Some(slots) = word.slots_if_full() {
         let word = buckets.words();
-        let other = |slot| buckets.other::<F>(bucket, slot);
+        let other = |slot| B::Placing::other::<F>(buckets.geometry::<F>(), bucket, slot);
         for other in (0..F::SLOTS).map(slots).filter_map(other) {
             arch::prefetch(word(other.number()));
         }
@@ -103,7 +107,7 @@ pub(super) fn prefetch_others<F: Format, B: Buckets>(buckets: &B, bucket: Bucket
 /// A breadth-first search over as many buckets as its queue has room for.
 pub(super) struct Search<'a, B: Buckets> {
     /// By which all slots are read.
-    placement: PlacementOf<B>,
+    placement: B::Placing,
     /// On the stack of the caller, once: that of a thread in a user's model has no room for a copy.
     nodes: &'a mut [Node],
     len: usize,
@@ -112,13 +116,9 @@ pub(super) struct Search<'a, B: Buckets> {
 impl<'a, B: Buckets> Search<'a, B> {
     /// A search from the buckets of both places of an item.
     #[inline]
-    pub(super) fn new(
-        nodes: &'a mut [Node],
-        placement: PlacementOf<B>,
-        places: [Place; 2],
-    ) -> Self {
+    pub(super) fn new(nodes: &'a mut [Node], placement: B::Placing, places: [Place; 2]) -> Self {
         for (node, place) in nodes.iter_mut().zip(places) {
-            node.bucket = B::bucket_of(placement.extent, place.position);
+            node.bucket = placement.bucket_of(place.position);
         }
         Self { placement, nodes, len: 2 }
     }
@@ -131,7 +131,7 @@ impl<'a, B: Buckets> Search<'a, B> {
         let words = buckets.words();
         // Relaxed: a hint, checked again under the stripes.
         let word = |bucket| F::from_bits(words(bucket).load(Ordering::Relaxed));
-        let is_out_of_cache = buckets.count(placement.extent) >= OUT_OF_CACHE_BUCKETS;
+        let is_out_of_cache = buckets.count(placement) >= OUT_OF_CACHE_BUCKETS;
         let mut requested = 0;
         let mut queue_full = false;
         let mut next = 0;
@@ -152,7 +152,8 @@ impl<'a, B: Buckets> Search<'a, B> {
             let mut others = [None; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in 0..F::SLOTS {
-                others[slot] = buckets.other::<F>(bucket, slots(slot)).map(Bucket::number);
+                let other = B::Placing::other::<F>(buckets.geometry::<F>(), bucket, slots(slot));
+                others[slot] = other.map(Bucket::number);
                 free[slot] = others[slot].is_some_and(|other| word(other).has_room());
             }
             // Through a bucket twice no path could be applied.
@@ -160,7 +161,7 @@ impl<'a, B: Buckets> Search<'a, B> {
             if let Some(slot) =
                 (0..F::SLOTS).rev().find(|&slot| free[slot] && next_of(slot).is_some())
             {
-                let last = buckets.geometry::<F>().key_of(B::place::<F>(bucket, slots(slot)));
+                let last = buckets.geometry::<F>().key_of(bucket.place::<F>(slots(slot)));
                 return Ok((last, node));
             }
             for (slot, other) in others.into_iter().enumerate().take(F::SLOTS).rev() {
@@ -185,7 +186,7 @@ impl<'a, B: Buckets> Search<'a, B> {
             reached = parent;
             let bucket = self.nodes.get(usize::from(parent))?.bucket;
             let bucket = Bucket::at(self.placement, bucket);
-            let from = B::place::<F>(bucket, Slot::new(moved.into()));
+            let from = bucket.place::<F>(Slot::new(moved.into()));
             Some(buckets.geometry::<F>().key_of(from))
         })
     }

@@ -9,9 +9,9 @@
 //! stored has no other, but an item with a longer one would be missed if its short relative stayed and was removed
 //! later. Lengths are counted from the lowest bit of the position, and so are the same in both buckets.
 
-use super::bucket::{Bucket, Longest, Seen};
 use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
+use super::placing::{Bucket, Longest, Seen};
 use super::stripes::Locked;
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
@@ -78,9 +78,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn change_longest<G>(
         self,
         locked: &Locked<'_, G>,
-        bucket: Bucket<B>,
+        bucket: Bucket<B::Placing>,
         [place, other]: [Place; 2],
-        [seen, seen_in_other]: [Seen<F, Bucket<B>>; 2],
+        [seen, seen_in_other]: [Seen<F, B::Placing>; 2],
         key: Key,
         change: Change,
     ) -> bool {
@@ -89,7 +89,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             bucket.longest_again(word, place, seen)
         } else {
             // All are of one length; `changed` looks whether it is there.
-            B::slot::<F>(bucket, place).map(|slot| Longest { slot, known: 0 })
+            bucket.slot::<F>(place).map(|slot| Longest { slot, known: 0 })
         };
         let Some(longest) = longest else {
             return false;
@@ -142,7 +142,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn in_other(
         self,
         place: Place,
-        seen: Seen<F, Bucket<B>>,
+        seen: Seen<F, B::Placing>,
         change: Change,
     ) -> (Option<Longest>, bool) {
         let ([bucket], [word]) = self.read_valid_from([place], [seen.bucket]);
@@ -218,7 +218,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         for known in (least..=place.entry.known()).rev() {
             let entry = Entry::knowing(place.entry.bits().into(), known);
             for (Place { position, .. }, bucket) in places.into_iter().zip(buckets) {
-                let slot = B::slot::<F>(bucket, Place { position, entry });
+                let slot = bucket.slot::<F>(Place { position, entry });
                 while taken < copies
                     && let Some(without) =
                         slot.and_then(|slot| self.locked_word(bucket.number()).without(slot))

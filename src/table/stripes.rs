@@ -5,7 +5,7 @@
 
 use core::ptr;
 
-use super::bucket::OUT_OF_CACHE_BUCKETS;
+use super::placing::OUT_OF_CACHE_BUCKETS;
 use crate::arch::PrefetchForWrite;
 use crate::layout::sizing::MAX_STRIPES;
 use crate::sync::masked::Masked;

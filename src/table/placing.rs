@@ -1,5 +1,5 @@
 //! A bucket, and how its slots are read: what a table of fixed size and a growing one have in common. What differs is
-//! asked of their [`Buckets`].
+//! asked of their [`Placing`].
 //!
 //! Pure: a placement says where the items of a table are at one time, and a bucket comes from it and from a position.
 //! A table makes its placement from its atomics.
@@ -23,12 +23,16 @@
 //! **Invariant:** of one bucket, `slot` and `place` are each other's inverse: what a place becomes in a slot, read
 //! again, is the place, as far as it is known.
 
+mod fixed;
+mod growing;
+
 use core::hint::select_unpredictable;
 
-use super::Buckets;
+pub(crate) use self::fixed::FixedPlacing;
+pub(crate) use self::growing::{Extent, GrowingPlacing, common_mask};
 use super::entry::Values;
-use super::geometry::{Key, Place};
-use crate::layout::{Candidates, Format, Slot};
+use super::geometry::{Geometry, Key, Place};
+use crate::layout::{Candidates, Format, MatchingValues, Slot};
 
 /// The sizes of a table at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,41 +46,77 @@ pub struct Grown {
     pub(crate) target_load: u32,
 }
 
-/// What tells which bucket a place has at one time, and how the slots of the buckets are read.
-#[derive(Clone, Copy, Debug)]
-pub struct Placement<E, V> {
-    pub(super) extent: E,
-    pub(super) values: V,
-}
+/// Where the items of a table are at one time, and how the slots of its buckets are read: of a table of fixed size or
+/// of a growing one.
+pub trait Placing: Copy + Send + Sync {
+    /// Whether the number of buckets can grow.
+    const GROWS: bool;
 
-/// That of a table.
-pub type PlacementOf<B> = Placement<<B as Buckets>::Extent, <B as Buckets>::Values>;
+    /// The values in the slots.
+    type Values: Values;
+
+    fn values(self) -> Self::Values;
+
+    /// Whether the table has not grown between the two.
+    fn is_same(self, other: Self) -> bool;
+
+    /// The geometry and the placement of a table of these sizes.
+    fn placed<F: Format>(grown: Grown, values: Self::Values) -> (Geometry, Self);
+
+    /// The number of the bucket of a position.
+    fn bucket_of(self, position: u64) -> usize;
+
+    /// The other bucket of what a slot of this one holds. `None`: it would belong to two.
+    fn other<F: Format>(
+        geometry: Geometry,
+        bucket: Bucket<Self>,
+        slot: Slot,
+    ) -> Option<Bucket<Self>>;
+
+    /// Whether both are the same bucket, with slots that are read alike.
+    fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool;
+
+    /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
+    /// is known.
+    fn slot<F: Format>(bucket: Bucket<Self>, place: Place) -> Option<Slot>;
+
+    /// The place of what a slot of the bucket holds.
+    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place;
+
+    /// Whether a canonical word that comes from outside can be that of the bucket.
+    fn is_valid<F: Format>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool;
+
+    /// Whether an entry that comes from outside, at its even position, can be in the stash.
+    fn is_valid_entry(geometry: Geometry, place: Place) -> bool;
+
+    /// Whether either word holds an entry of the item, by the bits of the mask, if there is one.
+    fn either_agrees<F: Format>(read: Read<F, Self>, mask: Option<u64>) -> bool;
+
+    /// The values of the entries that agree, of a maplet.
+    fn values_matching<F: Format>(read: Read<F, Self>, mask: u64) -> MatchingValues;
+
+    /// Of the entries of the item, with its value, in each word one of which the most is known.
+    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Longest>; 2];
+}
 
 /// A bucket as its slots are read at one time. The places of an item are those with a position in the bucket.
-pub struct Bucket<B: Buckets> {
+#[derive(Clone, Copy)]
+pub struct Bucket<P> {
     pub(super) number: usize,
-    pub(super) placement: PlacementOf<B>,
+    pub(super) placement: P,
 }
 
-impl<B: Buckets> Clone for Bucket<B> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<B: Buckets> Copy for Bucket<B> {}
-
-impl<B: Buckets> Bucket<B> {
+impl<P: Placing> Bucket<P> {
     /// The bucket with this number.
     #[inline]
-    pub(crate) fn at(placement: PlacementOf<B>, number: usize) -> Self {
+    pub(crate) fn at(placement: P, number: usize) -> Self {
         Self { number, placement }
     }
 
     /// The bucket of a place; of a place that belongs to two, one of them.
     #[inline]
-    pub(crate) fn of(placement: PlacementOf<B>, place: Place) -> Self {
-        Self::at(placement, B::bucket_of(placement.extent, place.position))
+    pub(crate) fn of(placement: P, place: Place) -> Self {
+        Self::at(placement, placement.bucket_of(place.position))
     }
 
     #[inline]
@@ -84,21 +124,39 @@ impl<B: Buckets> Bucket<B> {
         self.number
     }
 
+    /// What a slot of it holds of an entry at this place, as [`Placing::slot`].
+    #[inline]
+    pub(super) fn slot<F: Format>(self, place: Place) -> Option<Slot> {
+        P::slot::<F>(self, place)
+    }
+
+    /// The place of what a slot of it holds.
+    #[inline]
+    pub(super) fn place<F: Format>(self, slot: Slot) -> Place {
+        P::place::<F>(self, slot)
+    }
+
     /// Whether the bucket was found by this placement: if so, the table has not grown since then.
     #[inline]
-    pub(super) fn is_of(self, placement: PlacementOf<B>) -> bool {
-        self.placement.extent == placement.extent
+    pub(super) fn is_of(self, placement: P) -> bool {
+        self.placement.is_same(placement)
+    }
+
+    /// Whether it is the bucket of a place, or the one of two that [`of`](Self::of) gives.
+    #[inline]
+    pub(super) fn is_of_place(self, place: Place) -> bool {
+        self.placement.bucket_of(place.position) == self.number
     }
 
     /// All bits of a slot below its value, if it has one.
     #[inline]
     pub(super) fn below(self) -> Option<u64> {
-        self.placement.values.below()
+        self.placement.values().below()
     }
 
     /// The word of one bucket alone, and the place of an item there.
     #[inline]
-    fn alone<F: Format>(self, word: F, Place { position, entry }: Place) -> Read<F, Self> {
+    fn alone<F: Format>(self, word: F, Place { position, entry }: Place) -> Read<F, P> {
         let key = Key { entry, first: position, second: position };
         Read { key, buckets: [self; 2], words: [word, F::EMPTY] }
     }
@@ -108,7 +166,7 @@ impl<B: Buckets> Bucket<B> {
     pub(crate) fn copies<F: Format>(self, word: F, item: Place, mask: Option<u64>) -> usize {
         // Each slot as a lookup would see it alone.
         let word_of = |slot| F::EMPTY.with(slot).expect("an empty word has room");
-        let is_its = |&slot: &Slot| B::either_agrees(self.alone(word_of(slot), item), mask);
+        let is_its = |&slot: &Slot| P::either_agrees(self.alone(word_of(slot), item), mask);
         word.slots_in_use().filter(is_its).count()
     }
 
@@ -116,21 +174,21 @@ impl<B: Buckets> Bucket<B> {
     /// a filter.
     #[inline]
     pub(super) fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
-        B::Values::ANY && self.alone(word, item).either_holds()
+        P::Values::ANY && self.alone(word, item).either_holds()
     }
 
-    /// As [`Buckets::longest`], of a word that was seen before: most often it is still the same.
+    /// As [`Placing::longest`], of a word that was seen before: most often it is still the same.
     // Always inlined: what was seen would pass through memory.
     #[inline(always)]
     pub(super) fn longest_again<F: Format>(
         self,
         word: F,
         item: Place,
-        seen: Seen<F, Self>,
+        seen: Seen<F, P>,
     ) -> Option<Longest> {
-        if !B::GROWS {
+        if !P::GROWS {
             // It takes no longer than to compare with what was seen.
-            let slot = B::slot::<F>(self, item)?;
+            let slot = self.slot::<F>(item)?;
             return word.holds(slot).then_some(Longest { slot, known: 0 });
         }
         // Of one extent, the item has the same bucket.
@@ -142,11 +200,11 @@ impl<B: Buckets> Bucket<B> {
     /// known, or one of them. `None`: neither has one.
     #[inline]
     pub(super) fn holder_of_longest<F: Format>(
-        [first, second]: [Seen<F, Self>; 2],
+        [first, second]: [Seen<F, P>; 2],
         [item, _]: [Place; 2],
     ) -> Option<bool> {
-        if !B::GROWS {
-            let slot = B::slot::<F>(first.bucket, item)?;
+        if !P::GROWS {
+            let slot = first.bucket.slot::<F>(item)?;
             let either = F::either_holds([first.word, second.word], slot, None);
             return either.then(|| first.word.holds(slot));
         }
@@ -158,25 +216,25 @@ impl<B: Buckets> Bucket<B> {
     #[cold]
     #[inline(never)]
     fn longest_anew<F: Format>(self, word: F, item: Place) -> Option<Longest> {
-        let [longest, _] = B::longest(self.alone(word, item));
+        let [longest, _] = P::longest(self.alone(word, item));
         longest
     }
 }
 
 /// What was read of an item: the words of its buckets, which were found by one placement.
 #[derive(Clone, Copy)]
-pub struct Read<F, K> {
+pub struct Read<F, P> {
     pub(crate) key: Key,
     /// Those of its places, in this order.
-    pub(crate) buckets: [K; 2],
+    pub(crate) buckets: [Bucket<P>; 2],
     pub(crate) words: [F; 2],
 }
 
-impl<F: Format, B: Buckets> Read<F, Bucket<B>> {
+impl<F: Format, P: Placing> Read<F, P> {
     /// Whether either word holds an entry of the item, whatever its value is: the heart of a lookup.
     #[inline]
     pub(crate) fn either_holds(self) -> bool {
-        B::either_agrees(self, self.buckets[0].below())
+        P::either_agrees(self, self.buckets[0].below())
     }
 
     /// The values of the item in the words of a maplet.
@@ -185,8 +243,8 @@ impl<F: Format, B: Buckets> Read<F, Bucket<B>> {
         let Some(mask) = self.buckets[0].below() else {
             return Candidates::new();
         };
-        let values = B::values_matching(self, mask);
-        Candidates::of(values, self.buckets[0].placement.values.bits())
+        let values = P::values_matching(self, mask);
+        Candidates::of(values, self.buckets[0].placement.values().bits())
     }
 }
 
@@ -200,17 +258,17 @@ pub struct Longest {
 
 /// What was seen of an item in a bucket.
 #[derive(Clone, Copy)]
-pub struct Seen<F, K> {
-    pub(super) bucket: K,
+pub struct Seen<F, P> {
+    pub(super) bucket: Bucket<P>,
     pub(super) word: F,
     longest: Option<Longest>,
 }
 
-impl<F: Format, B: Buckets> Seen<F, Bucket<B>> {
+impl<F: Format, P: Placing> Seen<F, P> {
     /// In each word.
     #[inline(always)]
-    pub(crate) fn in_each(read: Read<F, Bucket<B>>) -> [Self; 2] {
-        let longest = B::longest(read);
+    pub(crate) fn in_each(read: Read<F, P>) -> [Self; 2] {
+        let longest = P::longest(read);
         let Read { buckets, words, .. } = read;
         let look = |at: usize| Self { bucket: buckets[at], word: words[at], longest: longest[at] };
         [look(0), look(1)]

@@ -1,0 +1,79 @@
+//! What a table asks of its buckets.
+//!
+//! **Invariant:** the word of each bucket that a placement names is allocated.
+
+use super::entry::Values;
+use super::geometry::{Geometry, Key};
+use super::growing::Growing;
+use super::placing::{Grown, Placing};
+use super::stripes::Stripes;
+use super::versions::Versions;
+use crate::layout::{Format, Properties};
+use crate::sync::AtomicU64;
+use crate::sync::memory::NoMemory;
+
+/// The buckets of a table, of fixed size or growing: where their words lie, and what guards them. How far they have
+/// grown by now is their [`Placing`].
+pub trait Buckets: Sized + Send + Sync {
+    /// Whether the number of buckets can grow.
+    const GROWS: bool = Self::Placing::GROWS;
+
+    /// The values in their slots.
+    type Values: Values;
+
+    /// Where items are, and how slots are read.
+    type Placing: Placing<Values = Self::Values>;
+
+    /// Buckets of these sizes, all of them empty.
+    fn try_new(
+        grown: Grown,
+        max_buckets: u64,
+        layout: &Properties,
+        values: Self::Values,
+    ) -> Result<Self, NoMemory>;
+
+    /// The stripes. Who holds one of them has the newest, and sees the newest versions.
+    fn stripes(&self) -> &Stripes;
+
+    fn versions(&self) -> &Versions;
+
+    fn values(&self) -> Self::Values;
+
+    /// Where the items of a table with this format are.
+    fn geometry<F: Format>(&self) -> Geometry;
+
+    /// Where the items are by now.
+    fn placement(&self) -> Self::Placing;
+
+    /// The number of buckets by this placement.
+    fn count(&self, placement: Self::Placing) -> usize;
+
+    /// The number of buckets that there may ever be.
+    fn max_buckets(&self) -> u64;
+
+    /// The words that are allocated by now, each named by its bucket.
+    fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy;
+
+    fn words_at<const N: usize>(&self, buckets: [usize; N]) -> [&AtomicU64; N];
+
+    /// The word of a bucket, which is allocated.
+    #[inline]
+    fn word(&self, bucket: usize) -> &AtomicU64 {
+        self.words()(bucket)
+    }
+
+    /// Requests both words of an item that are needed soon.
+    fn prefetch(&self, key: Key);
+
+    /// The number of buckets whose words are allocated.
+    fn reached(&self) -> usize;
+
+    /// What is allocated.
+    fn heap_bytes(&self) -> usize;
+
+    /// What is allocated at most when there are so many buckets, of at first `initial` and at last `max_buckets`.
+    fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64;
+
+    /// The buckets themselves, if they can grow.
+    fn growing(&self) -> Option<&Growing<Self::Values>>;
+}

@@ -1,0 +1,98 @@
+//! In a table of fixed size a position is a bucket, and a slot holds a whole fingerprint.
+//!
+//! **Invariant:** the number of buckets never changes, so each entry is in the bucket of one of its positions for ever.
+
+use super::super::entry::{Entry, Shape, Values};
+use super::super::geometry::{Geometry, Place};
+use super::{Bucket, Grown, Longest, Placing, Read};
+use crate::layout::{Format, MatchingValues, Slot, both};
+
+#[derive(Clone, Copy, Debug)]
+pub struct FixedPlacing<V> {
+    pub(in crate::table) values: V,
+}
+
+impl<V: Values> Placing for FixedPlacing<V> {
+    const GROWS: bool = false;
+
+    type Values = V;
+
+    #[inline]
+    fn values(self) -> V {
+        self.values
+    }
+
+    #[inline]
+    fn is_same(self, _: Self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn placed<F: Format>(grown: Grown, values: V) -> (Geometry, Self) {
+        let geometry = Geometry::new(grown.buckets as u64, Shape::new(F::BITS, 0, values));
+        (geometry, Self { values })
+    }
+
+    #[inline]
+    fn bucket_of(self, position: u64) -> usize {
+        position as usize
+    }
+
+    #[inline]
+    fn other<F: Format>(
+        geometry: Geometry,
+        bucket: Bucket<Self>,
+        slot: Slot,
+    ) -> Option<Bucket<Self>> {
+        let Place { position, entry } = Self::place::<F>(bucket, slot);
+        let other = geometry.alternate(position, entry);
+        Some(Bucket::at(bucket.placement, other as usize))
+    }
+
+    #[inline]
+    fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool {
+        a.number == b.number
+    }
+
+    #[inline]
+    fn slot<F: Format>(_: Bucket<Self>, place: Place) -> Option<Slot> {
+        Some(held(place.entry))
+    }
+
+    #[inline]
+    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place {
+        Place { position: bucket.number as u64, entry: Entry::fingerprint(slot.bits()) }
+    }
+
+    /// Any entry may be in any bucket; it has a fingerprint.
+    #[inline]
+    fn is_valid<F: Format>(_: Geometry, bucket: Bucket<Self>, word: F) -> bool {
+        bucket.below().is_none_or(|below| word.each_has(below))
+    }
+
+    fn is_valid_entry(geometry: Geometry, place: Place) -> bool {
+        place.entry.known() == 0 && place.position < geometry.size
+    }
+
+    #[inline]
+    fn either_agrees<F: Format>(read: Read<F, Self>, mask: Option<u64>) -> bool {
+        F::either_holds(read.words, held(read.key.entry), mask)
+    }
+
+    #[inline]
+    fn values_matching<F: Format>(read: Read<F, Self>, mask: u64) -> MatchingValues {
+        F::values_of_equal(read.words, read.key.entry.bits().into(), mask)
+    }
+
+    #[inline]
+    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Longest>; 2] {
+        let slot = held(read.key.entry);
+        both(read.words, |word| word.holds(slot).then_some(Longest { slot, known: 0 }))
+    }
+}
+
+/// What a slot holds of an item: its fingerprint.
+#[inline]
+fn held(entry: Entry) -> Slot {
+    Slot::new(entry.bits().into())
+}
