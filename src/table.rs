@@ -50,7 +50,8 @@ use core::ops::Deref;
 use crossbeam_utils::CachePadded;
 
 pub(crate) use self::buckets::Buckets;
-pub(crate) use self::doubled::{Counted, DoubledOf};
+pub(crate) use self::doubled::Counted;
+use self::doubled::{Doubled, DoubledOf};
 use self::entry::Values;
 use self::expiry::Expiry;
 pub(crate) use self::fixed::Fixed;
@@ -112,6 +113,7 @@ impl<F, B: Buckets> Deref for Table<'_, F, B> {
 struct Changing {
     /// Lookups that gave up on a certain answer.
     inconclusive: AtomicU64,
+    doubled: Doubled,
     mirror: Mirror,
     stash: Stash,
     expiry: Expiry,
@@ -144,7 +146,7 @@ impl<B: Buckets> State<B> {
         let Sizing { layout, buckets, target_load, value_bits, .. } = sizing;
         let initial = memory::in_memory(sizing.initial)?;
         let grown = Grown { initial, buckets: initial, doubled: 0, target_load };
-        Self::empty(layout, grown, buckets, value_bits)
+        Self::empty(layout, grown, buckets, value_bits, DoubledOf::default())
     }
 
     /// With these words, whose slots in use are not [counted](Table::recount) yet.
@@ -156,10 +158,8 @@ impl<B: Buckets> State<B> {
         words: impl Iterator<Item = u64>,
         doubled_of: Vec<Counted>,
     ) -> Result<Self, NoMemory> {
-        let state = Self::empty(layout, grown, max_buckets, value_bits)?;
-        if let Some(mut of_state) = state.lock_splitting() {
-            *of_state = DoubledOf::of(doubled_of);
-        }
+        let doubled_of = DoubledOf::of(doubled_of);
+        let state = Self::empty(layout, grown, max_buckets, value_bits, doubled_of)?;
         for (word, bits) in (0..grown.buckets).map(state.buckets.words()).zip(words) {
             // Relaxed: no other thread has it yet.
             word.store(bits, Ordering::Relaxed);
@@ -172,6 +172,7 @@ impl<B: Buckets> State<B> {
         grown: Grown,
         max_buckets: u64,
         value_bits: u32,
+        doubled_of: DoubledOf,
     ) -> Result<Self, NoMemory> {
         let properties = layout.properties();
         let values = B::Values::new(properties, value_bits);
@@ -181,6 +182,7 @@ impl<B: Buckets> State<B> {
             generations: 0,
             changing: TryBox::try_new(CachePadded::new(Changing {
                 inconclusive: AtomicU64::new(0),
+                doubled: Doubled::new(grown.doubled, doubled_of),
                 mirror: Mirror::default(),
                 stash: Stash::new(versions::groups_of(max_buckets)),
                 expiry: Expiry::default(),
@@ -278,7 +280,7 @@ impl<B: Buckets> State<B> {
     /// As `clear`, while the mutex of those who remove a value is held. Calls `also` before anybody stores again.
     fn clear_locked(&self, also: impl FnOnce()) {
         self.turns.set_clearing(true);
-        let splitting = self.lock_splitting();
+        let mut splitting = self.changing.doubled.lock();
         let locked = self.lock_all();
         self.versions().bump_all();
         for bucket in 0..self.present() {
@@ -289,9 +291,7 @@ impl<B: Buckets> State<B> {
         locked.vacate_all();
         self.clear_stash();
         also();
-        if let Some((growing, mut doubled_of)) = self.buckets.growing().zip(splitting) {
-            growing.clear_doubled(&mut doubled_of);
-        }
+        splitting.clear();
         // Whoever clears and then looks is ordered with all who insert and then look, as by SeqCst
         // stores, which would take several times as long for a whole table.
         fence(Ordering::SeqCst);

@@ -440,8 +440,8 @@ pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
 pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
     let table = table::<M>(shared);
     let Some(growing) = table.buckets.growing() else { return 0 };
-    let mut doubled_of = growing.splitting().lock();
-    let split = moving(Ordering::Release, || table.split(growing, &mut doubled_of, most));
+    let mut splitting = table.changing.doubled.lock();
+    let split = moving(Ordering::Release, || table.split(growing, &mut splitting, most));
     split.expect("memory for a model")
 }
 
@@ -460,7 +460,7 @@ pub fn narrow<M: Subject>(shared: &M::Shared) {
 pub fn widen<M: Subject>(shared: &M::Shared) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
-    let _splitting = growing.splitting().lock();
+    let _splitting = table.changing.doubled.lock();
     let (stripes, words) = (stripes_of(table.max_buckets()), table.buckets.reached());
     let widened = moving(Ordering::Relaxed, || table.try_widen(growing, stripes, Some(words)));
     widened.expect("memory for a model");

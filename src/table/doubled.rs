@@ -9,6 +9,7 @@
 use core::mem;
 
 use crate::sync::memory::{NoMemory, try_reserve};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// The numbers in the first list up to which new values go there.
 const FEW: usize = 1 << 10;
@@ -22,6 +23,109 @@ pub(crate) type Counted = (u32, u64);
 pub(crate) struct DoubledOf {
     sorted: Vec<Counted>,
     new: Vec<Counted>,
+}
+
+/// Slots in use that are no items of their own: their number, which lookups of figures read, and those of each value.
+/// In a table of fixed size there are none.
+pub(super) struct Doubled {
+    /// Exact when nobody writes.
+    slots: AtomicU64,
+    /// Held by whoever splits. It is taken before any stripe.
+    of_values: Mutex<DoubledOf>,
+}
+
+/// The mutex of those who split, held. RAII guard.
+pub(super) struct Splitting<'a> {
+    slots: &'a AtomicU64,
+    of_values: MutexGuard<'a, DoubledOf>,
+}
+
+impl Doubled {
+    pub(super) fn new(slots: u64, of_values: DoubledOf) -> Self {
+        Self { slots: AtomicU64::new(slots), of_values: Mutex::new(of_values) }
+    }
+
+    pub(super) fn slots(&self) -> u64 {
+        // Relaxed: a number that orders nothing.
+        self.slots.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn lock(&self) -> Splitting<'_> {
+        Splitting { slots: &self.slots, of_values: self.of_values.lock() }
+    }
+
+    pub(super) fn try_lock(&self) -> Option<Splitting<'_>> {
+        let of_values = self.of_values.try_lock()?;
+        Some(Splitting { slots: &self.slots, of_values })
+    }
+
+    /// 0 while another thread splits: figures wait for nobody.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.of_values.try_lock().map_or(0, |of_values| of_values.heap_bytes())
+    }
+}
+
+impl Splitting<'_> {
+    /// The number of values that are counted.
+    pub(super) fn len(&self) -> usize {
+        self.of_values.len()
+    }
+
+    /// Memory to count those of some more values, of so many bits. Called while no stripe is held.
+    pub(super) fn reserve(&mut self, values: usize, value_bits: u32) -> Result<(), NoMemory> {
+        let missing = (1 << value_bits) - self.len();
+        self.of_values.reserve(values.min(missing))
+    }
+
+    /// As [`DoubledOf::name`].
+    pub(super) fn name(&mut self, values: &[Counted]) {
+        self.of_values.name(values);
+    }
+
+    /// Those that are not 0, in ascending order of their values.
+    pub(super) fn counted(&mut self) -> impl Iterator<Item = Counted> {
+        self.of_values.in_order().iter().copied().filter(|&(_, slots)| slots > 0)
+    }
+
+    /// Some slots more with this value, or less. There is memory to count them.
+    pub(super) fn add(&mut self, value: u32, slots: i64) {
+        let of_value = self.of_values.of_value(value);
+        *of_value = of_value.wrapping_add_signed(slots);
+        self.count(slots.cast_unsigned());
+    }
+
+    /// No slot with this value is in use any more. Says how many of those that were are no items of their own.
+    pub(super) fn forget(&mut self, value: u32) -> u64 {
+        let slots = self.of_values.remove(value);
+        self.count(slots.wrapping_neg());
+        slots
+    }
+
+    /// No more than so many slots are in use. One that a split has added may be removed, or get another value, as a
+    /// false positive; the table cannot know it. Says whether it counted more.
+    pub(super) fn limit(&mut self, slots: u64) -> bool {
+        let mut excess = self.slots.load(Ordering::Relaxed).saturating_sub(slots);
+        if excess == 0 {
+            return false;
+        }
+        self.count(excess.wrapping_neg());
+        for (_, of_value) in self.of_values.in_order() {
+            let less = excess.min(*of_value);
+            (*of_value, excess) = (*of_value - less, excess - less);
+        }
+        true
+    }
+
+    /// No slot is in use any more.
+    pub(super) fn clear(&mut self) {
+        self.of_values.clear();
+        self.count(self.slots.load(Ordering::Relaxed).wrapping_neg());
+    }
+
+    fn count(&self, slots: u64) {
+        // Relaxed: a number that orders nothing.
+        self.slots.fetch_add(slots, Ordering::Relaxed);
+    }
 }
 
 fn search(list: &[Counted], value: u32) -> Result<usize, usize> {

@@ -66,15 +66,12 @@ impl<B: Buckets> State<B> {
 
     /// No entry has this value any more. Says how many of those that had it are no items of their own.
     fn forget_doubled(&self, value: u32) -> u64 {
-        let Some(growing) = self.buckets.growing() else {
-            return 0;
-        };
-        let mut doubled_of = growing.splitting().lock();
-        let doubled = growing.forget_doubled(&mut doubled_of, value);
-        if doubled_of.len() > 0 && growing.doubled() > self.copies() {
+        let mut splitting = self.changing.doubled.lock();
+        let doubled = splitting.forget(value);
+        if splitting.len() > 0 && self.changing.doubled.slots() > self.copies() {
             // As it looks: it is exact while all stripes are held.
             let _locked = self.lock_all();
-            growing.limit_doubled(&mut doubled_of, self.copies());
+            splitting.limit(self.copies());
         }
         doubled
     }

@@ -37,7 +37,7 @@ impl<B: Buckets> State<B> {
 
     /// Items: slots in use and copies in the stash, but for what splits have doubled. Exact when no thread writes.
     pub(crate) fn len(&self) -> usize {
-        let doubled = self.buckets.growing().map_or(0, Growing::doubled);
+        let doubled = self.changing.doubled.slots();
         // More copies than an address space has numbers can be in few slots.
         sizing::in_address_space(self.copies().saturating_sub(doubled))
     }
@@ -50,7 +50,7 @@ impl<B: Buckets> State<B> {
     /// Entries, in slots or in the stash, each of them once, but for those that splits have doubled. Exact when no
     /// thread writes.
     pub(crate) fn entries(&self) -> usize {
-        let doubled = self.buckets.growing().map_or(0, Growing::doubled);
+        let doubled = self.changing.doubled.slots();
         let entries = (self.occupied() + self.stashed_entries()) as u64;
         entries.saturating_sub(doubled) as usize
     }
@@ -61,7 +61,7 @@ impl<B: Buckets> State<B> {
         self.buckets
             .growing()
             .map_or(Grown { initial: buckets, buckets, doubled: 0, target_load: 0 }, |growing| {
-                Grown { buckets, doubled: growing.doubled(), ..growing.grown }
+                Grown { buckets, doubled: self.changing.doubled.slots(), ..growing.grown }
             })
     }
 
@@ -112,7 +112,10 @@ impl<B: Buckets> State<B> {
 
     /// What the table uses on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.buckets.heap_bytes() + size_of_val(&*self.changing) + self.stash_bytes()
+        self.buckets.heap_bytes()
+            + size_of_val(&*self.changing)
+            + self.changing.doubled.heap_bytes()
+            + self.stash_bytes()
     }
 
     /// What a table takes on the heap, at most and without a stash, that has so many buckets by now.

@@ -17,7 +17,7 @@ use core::array;
 use core::ops::Range;
 
 use super::control::Control;
-use super::doubled::DoubledOf;
+use super::doubled::Splitting;
 use super::entry::Values;
 use super::geometry::Place;
 use super::growing::{Growing, next_reach};
@@ -123,13 +123,13 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         if due == 0 {
             return;
         }
-        let Some(mut doubled_of) = growing.splitting().try_lock() else {
+        let Some(mut splitting) = self.changing.doubled.try_lock() else {
             return growing.miss();
         };
         let checks = (1 + growing.take_missed()).min(MAX_CHECKS);
         let most = due.min(self.splits_to_the_next_halt(growing, checks));
         // Without memory for it the load rises: this insert has its room.
-        let _ = self.split(growing, &mut doubled_of, most);
+        let _ = self.split(growing, &mut splitting, most);
     }
 
     /// The buckets that one insert may split for so many checks, while it holds the mutex of those who split.
@@ -155,10 +155,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(false);
         };
-        let mut doubled_of = growing.splitting().lock();
+        let mut splitting = self.changing.doubled.lock();
         // In a small table a run would be too much.
         let most = (searched / 64).clamp(1, SPLITS_PER_LOCK);
-        Ok(self.present() != searched || self.split(growing, &mut doubled_of, most)? > 0)
+        Ok(self.present() != searched || self.split(growing, &mut splitting, most)? > 0)
     }
 
     /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then splits
@@ -170,7 +170,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         loop {
             let present = self.present();
             // Growth may double some more.
-            let entries = (items as u64).saturating_add(growing.doubled());
+            let entries = (items as u64).saturating_add(self.changing.doubled.slots());
             let load = growing.target_load();
             let Ok(needed) = sizing::buckets_for(F::ID.properties(), entries, load) else {
                 return Ok(());
@@ -189,14 +189,14 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             return Ok(());
         };
         let buckets = memory::in_memory(buckets.min(growing.max_buckets()))?;
-        let splitting = growing.splitting().lock();
+        let splitting = self.changing.doubled.lock();
         self.try_reach(growing, buckets)?;
         drop(splitting);
         loop {
-            let mut doubled_of = growing.splitting().lock();
+            let mut splitting = self.changing.doubled.lock();
             let missing = buckets.saturating_sub(growing.extent().buckets());
             let most = missing.min(growing.most_splits(F::SLOTS));
-            if self.split(growing, &mut doubled_of, most)? == 0 {
+            if self.split(growing, &mut splitting, most)? == 0 {
                 return Ok(());
             }
         }
@@ -209,20 +209,20 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn split(
         self,
         growing: &Growing<B::Values>,
-        doubled_of: &mut DoubledOf,
+        splitting: &mut Splitting<'_>,
         most: usize,
     ) -> Result<usize, NoMemory> {
         // Twice as many as are expected at the maximum: no chance may keep a table from the size that it was built for.
-        if growing.doubled() * (MAX_DOUBLED / 2) > self.target_items() as u64 {
+        if self.changing.doubled.slots() * (MAX_DOUBLED / 2) > self.target_items() as u64 {
             return Ok(0);
         }
-        self.split_buckets(growing, doubled_of, most)
+        self.split_buckets(growing, splitting, most)
     }
 
     pub(super) fn split_buckets(
         self,
         growing: &Growing<B::Values>,
-        doubled_of: &mut DoubledOf,
+        splitting: &mut Splitting<'_>,
         most: usize,
     ) -> Result<usize, NoMemory> {
         let mut split = 0;
@@ -237,14 +237,14 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             let values = if any_void { run.len() * F::SLOTS } else { 0 };
             let reserved = self
                 .try_reach(growing, extent.buckets() + run.len())
-                .and_then(|()| growing.reserve_doubled(doubled_of, values));
+                .and_then(|()| splitting.reserve(values, self.value_bits()));
             match reserved {
                 Err(error) if split == 0 => return Err(error),
                 Err(_) => break,
                 Ok(()) => {}
             }
             split += run.len();
-            self.split_run(growing, doubled_of, extent, run);
+            self.split_run(growing, splitting, extent, run);
         }
         Ok(split)
     }
@@ -278,7 +278,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn split_run(
         self,
         growing: &Growing<B::Values>,
-        doubled_of: &mut DoubledOf,
+        splitting: &mut Splitting<'_>,
         extent: Extent,
         run: Range<usize>,
     ) {
@@ -297,7 +297,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
         for split in splits.iter().flatten().filter(|split| split.doubled.bits() != 0) {
             for slot in split.doubled.slots_in_use() {
-                growing.add_doubled(doubled_of, self.value_in(slot.bits()), 1);
+                splitting.add(self.value_in(slot.bits()), 1);
             }
         }
     }
@@ -478,12 +478,13 @@ mod tests {
         let table = table(64, 1 << 12);
         let growing = table.buckets.growing().unwrap();
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
-        let doubled_of = &mut growing.splitting().lock();
-        growing.add_doubled(doubled_of, 0, most.cast_signed());
-        assert_eq!(table.split(growing, doubled_of, 1), Ok(1));
-        let more = table.target_items() as u64 / (MAX_DOUBLED / 2) + 1 - growing.doubled();
-        growing.add_doubled(doubled_of, 0, more.cast_signed());
-        assert_eq!(table.split(growing, doubled_of, 1), Ok(0));
+        let splitting = &mut table.changing.doubled.lock();
+        splitting.add(0, most.cast_signed());
+        assert_eq!(table.split(growing, splitting, 1), Ok(1));
+        let more =
+            table.target_items() as u64 / (MAX_DOUBLED / 2) + 1 - table.changing.doubled.slots();
+        splitting.add(0, more.cast_signed());
+        assert_eq!(table.split(growing, splitting, 1), Ok(0));
         assert_eq!(table.present(), 65);
     }
 
@@ -492,7 +493,7 @@ mod tests {
     fn no_insert_waits_for_a_thread_that_splits() {
         let table = &table(1 << 10, 1 << 12);
         let slots = table.slots();
-        let splitting = table.buckets.growing().unwrap().splitting().lock();
+        let splitting = table.changing.doubled.lock();
         let (send, receive) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(move || {
@@ -520,7 +521,7 @@ mod tests {
         let growing = table.buckets.growing().unwrap();
         let mut hashes = 0..;
         let mut insert = || table.insert(table.key(hashes.next().unwrap())).unwrap();
-        let splitting = growing.splitting().lock();
+        let splitting = table.changing.doubled.lock();
         while (table.occupied() as f64) < 0.93 * table.slots() as f64 {
             insert();
         }

@@ -6,7 +6,6 @@ use crossbeam_utils::CachePadded;
 
 use super::buckets::Buckets;
 use super::control::Control;
-use super::doubled::DoubledOf;
 use super::entry::{NoValues, Shape, Values};
 use super::geometry::{Geometry, Key};
 use super::placing::{Extent, GrowingPlacing, Grown, OUT_OF_CACHE_BUCKETS, common_mask};
@@ -18,7 +17,7 @@ use crate::layout::{Format, Properties};
 use crate::sync::array::PieceArray;
 use crate::sync::kept::{Kept, Node};
 use crate::sync::memory::{NoMemory, TryBox};
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 /// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket under loom, so that a
 /// model's table gets chunks while it grows.
@@ -59,10 +58,6 @@ pub struct Growing<V = NoValues> {
 pub(super) struct GrowthState {
     /// On a line of its own.
     pub(super) read: CachePadded<ReadByLookups>,
-    /// Slots in use that splits and merges have added. Exact when nobody writes.
-    doubled: AtomicU64,
-    /// Held by whoever splits. It is taken before any stripe.
-    splitting: Mutex<DoubledOf>,
     /// Checks of the load that found the mutex taken, since somebody made up for such ones.
     missed: AtomicU64,
 }
@@ -111,59 +106,6 @@ impl<V: Values> Growing<V> {
         self.extent().level() + self.ring - 1
     }
 
-    /// Slots in use that are no items of their own.
-    pub(super) fn doubled(&self) -> u64 {
-        // Relaxed: a number that orders nothing.
-        self.changing.doubled.load(Ordering::Relaxed)
-    }
-
-    /// Memory to count those of some more values. Called while no stripe is held.
-    pub(super) fn reserve_doubled(
-        &self,
-        doubled_of: &mut DoubledOf,
-        values: usize,
-    ) -> Result<(), NoMemory> {
-        doubled_of.reserve(values.min((1 << self.values.bits()) - doubled_of.len()))
-    }
-
-    /// Some slots more with this value are in use that are no items of their own, or less. There is memory to count
-    /// them.
-    pub(super) fn add_doubled(&self, doubled_of: &mut DoubledOf, value: u32, slots: i64) {
-        let doubled = doubled_of.of_value(value);
-        *doubled = doubled.wrapping_add_signed(slots);
-        // Relaxed: a number that orders nothing.
-        self.changing.doubled.fetch_add(slots.cast_unsigned(), Ordering::Relaxed);
-    }
-
-    /// No slot with this value is in use any more. Says how many of those that were are no items of their own.
-    pub(super) fn forget_doubled(&self, doubled_of: &mut DoubledOf, value: u32) -> u64 {
-        let doubled = doubled_of.remove(value);
-        self.changing.doubled.fetch_add(doubled.wrapping_neg(), Ordering::Relaxed);
-        doubled
-    }
-
-    /// No more than so many slots are in use. One that a split has added may be removed, or get another value, as a
-    /// false positive; the table cannot know it. Says whether it counted more.
-    pub(super) fn limit_doubled(&self, doubled_of: &mut DoubledOf, slots: u64) -> bool {
-        let mut excess = self.doubled().saturating_sub(slots);
-        if excess == 0 {
-            return false;
-        }
-        // Relaxed: a number that orders nothing.
-        self.changing.doubled.fetch_add(excess.wrapping_neg(), Ordering::Relaxed);
-        for (_, doubled) in doubled_of.in_order() {
-            let less = excess.min(*doubled);
-            (*doubled, excess) = (*doubled - less, excess - less);
-        }
-        true
-    }
-
-    /// No slot is in use any more.
-    pub(super) fn clear_doubled(&self, doubled_of: &mut DoubledOf) {
-        doubled_of.clear();
-        self.changing.doubled.fetch_add(self.doubled().wrapping_neg(), Ordering::Relaxed);
-    }
-
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
     pub(super) fn publish(&self, extent: Extent) {
         // SeqCst: pairs with the load in `extent`, for which it publishes the words.
@@ -183,11 +125,6 @@ impl<V: Values> Growing<V> {
             self.changing.missed.store(0, Ordering::Relaxed);
         }
         missed as usize
-    }
-
-    /// The mutex of those who split.
-    pub(super) fn splitting(&self) -> &Mutex<DoubledOf> {
-        &self.changing.splitting
     }
 }
 
@@ -213,8 +150,6 @@ impl<V: Values> Buckets for Growing<V> {
                 versions: Kept::new(Node::try_new(control.versions)?),
                 words,
             }),
-            doubled: AtomicU64::new(grown.doubled),
-            splitting: Mutex::new(DoubledOf::default()),
             missed: AtomicU64::new(0),
         })?;
         Ok(Self {
@@ -294,15 +229,11 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     fn heap_bytes(&self) -> usize {
-        // Not while another thread splits: figures wait for nobody.
-        let doubled_of =
-            self.splitting().try_lock().map_or(0, |doubled_of| doubled_of.heap_bytes());
         let read = &self.changing.read;
         read.words.heap_bytes()
             + read.stripes.heap_bytes(|stripes| Stripes::bytes_for(stripes.len()) as usize)
             + read.versions.heap_bytes(|versions| Versions::bytes_for(versions.len()) as usize)
             + size_of_val(&*self.changing)
-            + doubled_of
     }
 
     fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64 {
@@ -415,7 +346,7 @@ mod tests {
                 }
                 _ => {
                     let most = random.random_range(1..=1 + table.present() / 3);
-                    table.split_buckets(growing, &mut growing.splitting().lock(), most).unwrap();
+                    table.split_buckets(growing, &mut table.changing.doubled.lock(), most).unwrap();
                 }
             }
             for &Pair { hash, value } in &live {
@@ -458,7 +389,7 @@ mod tests {
                     }
                     let most = random.random_range(1..=3 * table.present());
                     let most = most.min((1 << 12) - table.present());
-                    table.split_buckets(growing, &mut growing.splitting().lock(), most).unwrap();
+                    table.split_buckets(growing, &mut table.changing.doubled.lock(), most).unwrap();
                 }
                 (table, live)
             };
@@ -495,7 +426,7 @@ mod tests {
             let load = table.len() as f64 / table.slots() as f64;
             let expected = 8.0 * load * 0.5_f64.powi(15) * f64::from(1 + doublings);
             assert!((rate / expected - 1.0).abs() < 0.1, "{doublings}: {rate}, {expected}");
-            assert!(table.buckets.doubled() > 0 || doublings < Fp16x4::RING_BITS);
+            assert!(table.changing.doubled.slots() > 0 || doublings < Fp16x4::RING_BITS);
         }
     }
 }

@@ -63,20 +63,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Memory to count slots with these values that are no items of their own. The values are in ascending order.
     fn name_doubled(self, values: &[Counted]) -> Result<(), Refusal> {
-        if let Some(growing) = self.buckets.growing() {
-            let mut doubled_of = growing.splitting().lock();
-            let reserved = growing.reserve_doubled(&mut doubled_of, values.len());
-            reserved.map_err(|_| Refusal::NoMemoryToStore)?;
-            doubled_of.name(values);
-        }
+        let mut splitting = self.changing.doubled.lock();
+        let reserved = splitting.reserve(values.len(), self.value_bits());
+        reserved.map_err(|_| Refusal::NoMemoryToStore)?;
+        splitting.name(values);
         Ok(())
     }
 
     /// Some slots more with a value that is named are in use that are no items of their own, or less.
     fn count_doubled(self, value: u32, slots: i64) {
-        if let Some(growing) = self.buckets.growing() {
-            growing.add_doubled(&mut growing.splitting().lock(), value, slots);
-        }
+        self.changing.doubled.lock().add(value, slots);
     }
 
     /// The copies of an entry, doubled until as much is known of its parts as their buckets tell; all parts, or none.

@@ -22,7 +22,7 @@
 //! the two differ. If the copy's fence comes first, the writer's store in the mirror comes after
 //! the copy's.
 
-use super::doubled::{Counted, DoubledOf};
+use super::doubled::{Counted, Splitting};
 use super::generations::Generations;
 use super::growing::Chunks;
 use super::placing::Grown;
@@ -79,8 +79,8 @@ pub(super) struct Recording<'a, B: Buckets> {
     held: Option<Held<'a>>,
 }
 
-/// The mutex of those who remove a value or merge, and then that of those who split, if the table grows.
-type Held<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, DoubledOf>>);
+/// The mutex of those who remove a value or merge, and then that of those who split.
+type Held<'a> = (MutexGuard<'a, ()>, Splitting<'a>);
 
 impl<B: Buckets> Recording<'_, B> {
     /// The table at this instant, and the mirror, which is no more. The flags are cleared. Calls `also` at the instant.
@@ -89,24 +89,18 @@ impl<B: Buckets> Recording<'_, B> {
         // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle. Whoever adds
         // words uses the mirror meanwhile.
         let (_removing, mut splitting) = self.held.take().unwrap_or_else(|| table.hold());
-        let mut doubled_of: Result<Vec<Counted>, NoMemory> =
-            try_with_capacity(splitting.as_deref().map_or(0, DoubledOf::len));
+        let mut doubled_of: Result<Vec<Counted>, NoMemory> = try_with_capacity(splitting.len());
         // Nobody else changes it while the mutexes are held.
-        let mut copy = |of_table: &mut DoubledOf| {
-            let counted = of_table.in_order().iter().filter(|&&(_, doubled)| doubled > 0);
+        let mut copy = |of_table: &mut Splitting<'_>| {
             if let Ok(copied) = &mut doubled_of {
                 copied.clear();
-                copied.extend(counted);
+                copied.extend(of_table.counted());
             }
         };
-        if let Some(of_table) = &mut splitting {
-            copy(of_table);
-        }
+        copy(&mut splitting);
         let locked = table.lock_all();
-        if let Some((growing, of_table)) = table.buckets.growing().zip(splitting.as_deref_mut())
-            && growing.limit_doubled(of_table, table.copies())
-        {
-            copy(of_table);
+        if splitting.limit(table.copies()) {
+            copy(&mut splitting);
         }
         let image = doubled_of.map(|doubled_of| Image {
             grown: table.grown(),
@@ -167,7 +161,7 @@ impl<B: Buckets> State<B> {
     pub(super) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
         let is_short = self.buckets.growing().is_some_and(|growing| growing.chunks().is_short());
         let held = is_short.then(|| self.hold());
-        let splitting = if is_short { None } else { self.lock_splitting() };
+        let splitting = (!is_short).then(|| self.changing.doubled.lock());
         // All words that the table has now. Whoever adds some from now on adds them here as well.
         let mirror = TryBox::try_new(Chunks::new())?;
         mirror.try_reach(self.buckets.reached())?;
@@ -185,7 +179,7 @@ impl<B: Buckets> State<B> {
     /// Nobody else removes a value, merges or splits meanwhile.
     fn hold(&self) -> Held<'_> {
         let removing = self.lock_removing();
-        (removing, self.lock_splitting())
+        (removing, self.changing.doubled.lock())
     }
 
     /// Whether a snapshot is taken.
@@ -196,11 +190,6 @@ impl<B: Buckets> State<B> {
     /// What `with` does with the mirror, which is there.
     fn with_mirror<R>(&self, with: impl FnOnce(&Chunks) -> R) -> R {
         with(self.changing.mirror.words.read().as_deref().expect("a mirror, while it is in use"))
-    }
-
-    /// The mutex of those who split, if the table grows.
-    pub(super) fn lock_splitting(&self) -> Option<MutexGuard<'_, DoubledOf>> {
-        self.buckets.growing().map(|growing| growing.splitting().lock())
     }
 
     /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a
@@ -388,8 +377,7 @@ mod tests {
     fn a_short_table_does_not_grow_while_a_snapshot_is_taken() {
         for (buckets, is_short) in [(32, true), (2 << 10, false)] {
             let table = Table::<Fp16x4, Growing>::try_new(buckets, 1 << 16).unwrap();
-            let may_split =
-                move || table.buckets.growing().unwrap().splitting().try_lock().is_some();
+            let may_split = move || table.changing.doubled.try_lock().is_some();
             let blocks = Arc::new(AtomicUsize::new(0));
             let copied = Arc::clone(&blocks);
             image_with(table, move |_| {
