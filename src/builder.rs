@@ -13,8 +13,8 @@ pub use self::figures::Figures;
 
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
-use crate::layout::sizing::{self, Request, Sizing};
 use crate::layout::{Fp16x4, Layout, LayoutId};
+use crate::sizing::{self, Request, Sizing};
 use crate::storage::operations::Inner;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::State;

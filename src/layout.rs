@@ -13,7 +13,6 @@
 mod candidates;
 mod packed;
 mod semi_sorted;
-pub(crate) mod sizing;
 mod word;
 
 pub use self::candidates::Candidates;

@@ -266,6 +266,7 @@ mod maplet;
 #[cfg(test)]
 #[path = "tests/random.rs"]
 mod random;
+mod sizing;
 mod snapshot;
 mod storage;
 mod sync;

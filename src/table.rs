@@ -65,8 +65,8 @@ pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
 use self::stripes::{All, Locked, Stripes, UpTo};
 use self::versions::Versions;
 use crate::error::Refusal;
-use crate::layout::sizing::Sizing;
 use crate::layout::{Format, LayoutId, Slot};
+use crate::sizing::Sizing;
 use crate::sync::memory::{self, NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, Turns, fence};
 

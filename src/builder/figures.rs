@@ -4,7 +4,7 @@
 
 use super::Builder;
 use crate::error::Error;
-use crate::layout::sizing::{self, Request, Sizing};
+use crate::sizing::{self, Request, Sizing};
 use crate::storage::Storage;
 use crate::table::State;
 use crate::table::entry::Values;

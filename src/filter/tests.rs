@@ -3,7 +3,7 @@
 use super::CuckooFilter;
 use crate::layout::Growth;
 use crate::layout::LayoutId::{self, Fp16x4};
-use crate::layout::sizing::{self, Sizing};
+use crate::sizing::{self, Sizing};
 
 /// The cells of the lines of a documentation table that begin with `start`.
 fn table_rows(source: &str, start: &str) -> Vec<Vec<String>> {

@@ -7,7 +7,7 @@ use crate::builder::{Builder, Figures, built};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
-use crate::layout::sizing::Request;
+use crate::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::ValueBits;
 

@@ -9,8 +9,8 @@ use twox_hash::XxHash3_64;
 
 use crate::error::Error;
 use crate::hasher;
-use crate::layout::sizing::{Request, Sizing, in_address_space};
 use crate::layout::{Format, LayoutId, Properties, by_layout};
+use crate::sizing::{Request, Sizing, in_address_space};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::table::entry::{NoValues, ValueBits, Values};

@@ -12,8 +12,8 @@ use serde_core::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::format::{self, Header, PAIR_BYTES};
 use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
-use crate::layout::sizing;
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
+use crate::sizing;
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::{
     Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, figures, prefix,

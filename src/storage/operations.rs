@@ -6,8 +6,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::Storage;
 use crate::error::{Error, Refusal, Stopped};
-use crate::layout::sizing;
 use crate::layout::{Candidates, Format, Layout};
+use crate::sizing;
 use crate::table::entry::{Pair, ValueBits, Values};
 use crate::table::generations::{Generations, Stamping};
 use crate::table::{Buckets, ItemOf, State, Table};

@@ -28,8 +28,8 @@ use super::geometry::Key;
 use super::placing::Bucket;
 use super::stripes::Locked;
 use super::{Buckets, State, Table};
-use crate::layout::sizing::in_address_space;
 use crate::layout::{Format, Slot};
+use crate::sizing::in_address_space;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// What becomes of entries by their values.

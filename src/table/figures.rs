@@ -6,8 +6,8 @@ use super::entry::Values;
 use super::growing::Growing;
 use super::placing::{Bucket, Grown, Placing};
 use super::{Buckets, Changing, State, Table};
-use crate::layout::sizing::{self, Sizing};
 use crate::layout::{Format, LayoutId};
+use crate::sizing::{self, Sizing};
 use crate::sync::Ordering;
 
 /// Words at most that [`false_positive_rate`] reads in a growing table. Those of the oldest entries, which weigh most,

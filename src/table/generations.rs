@@ -31,7 +31,7 @@ use super::placing::{Placing, Read};
 use super::{Buckets, State, Table};
 use crate::error::Refusal;
 use crate::layout::Format;
-use crate::layout::sizing::in_address_space;
+use crate::sizing::in_address_space;
 use crate::sync::Ordering;
 
 /// The fewest generations, and the most.

@@ -24,8 +24,8 @@ use super::growing::{Growing, next_reach};
 use super::placing::{Bucket, Extent};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
-use crate::layout::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
 use crate::layout::{Format, MAX_SLOTS, Slot};
+use crate::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory};
 

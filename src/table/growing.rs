@@ -12,8 +12,8 @@ use super::placing::{Extent, GrowingPlacing, Grown, OUT_OF_CACHE_BUCKETS, common
 use super::stripes::Stripes;
 use super::versions::Versions;
 use crate::arch;
-use crate::layout::sizing::share;
 use crate::layout::{Format, Properties};
+use crate::sizing::share;
 use crate::sync::array::PieceArray;
 use crate::sync::kept::{Kept, Node};
 use crate::sync::memory::{NoMemory, TryBox};
@@ -301,9 +301,9 @@ mod tests {
 
     use super::super::Table;
     use super::*;
-    use crate::layout::sizing::Sizing;
     use crate::layout::{Format, Packed};
     use crate::random::random;
+    use crate::sizing::Sizing;
     use crate::table::entry::{Pair, ValueBits};
 
     type Fp16x4 = Packed<16, 4>;

@@ -441,7 +441,7 @@ mod tests {
     use super::super::path::OPENED;
     use super::*;
     use crate::layout::Packed;
-    use crate::layout::sizing::Sizing;
+    use crate::sizing::Sizing;
     use crate::table::entry::ValueBits;
 
     type Fp16x4 = Packed<16, 4>;

@@ -13,8 +13,8 @@ use super::insert::is_known_by;
 use super::placing::{Bucket, Placing};
 use super::{Buckets, Image, Stashed, Table};
 use crate::error::{Error, Refusal};
-use crate::layout::sizing::{self, MAX_DOUBLED};
 use crate::layout::{Format, both};
+use crate::sizing::{self, MAX_DOUBLED};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the

@@ -273,7 +273,7 @@ mod tests {
     use super::super::growing::Growing;
     use super::*;
     use crate::layout::Packed;
-    use crate::layout::sizing::MAX_STRIPES;
+    use crate::sizing::MAX_STRIPES;
     use crate::table::entry::NoValues;
 
     type Fp16x4 = Packed<16, 4>;

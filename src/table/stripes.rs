@@ -7,7 +7,7 @@ use core::ptr;
 
 use super::placing::OUT_OF_CACHE_BUCKETS;
 use crate::arch::PrefetchForWrite;
-use crate::layout::sizing::MAX_STRIPES;
+use crate::sizing::MAX_STRIPES;
 use crate::sync::masked::Masked;
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{Count, Flag, Guard, Guards, Lock};

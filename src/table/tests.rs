@@ -3,7 +3,8 @@
 mod weak_memory;
 
 use super::*;
-use crate::layout::{LayoutId, Properties, sizing};
+use crate::layout::{LayoutId, Properties};
+use crate::sizing;
 
 impl<F: Format, B: Buckets> Table<'static, F, B> {
     /// An empty table that begins with this number of buckets, even and at least 2, with `max_buckets` at the most,

@@ -1,5 +1,5 @@
 //! What the errors say where they put numbers and names in, and that what those of restoring tell to do works. (The
-//! messages that are constants are in `src/error.rs` alone. Errors of building are tested in `src/layout/sizing.rs`, those
+//! messages that are constants are in `src/error.rs` alone. Errors of building are tested in `src/sizing.rs`, those
 //! of merging in `tests/snapshots/merge.rs`.)
 
 use std::error::Error as _;
