@@ -17,32 +17,18 @@
 //! * A writer reads the words of its own stripe with Relaxed: the lock has synchronized it with
 //!   their last writer.
 
-mod batch;
 mod buckets;
-mod control;
 mod doubled;
 pub(crate) mod entry;
-mod expiry;
-pub(crate) mod figures;
-mod fixed;
-pub(crate) mod generations;
 mod geometry;
-mod grow;
-mod growing;
-mod insert;
-mod lookup;
-mod merge;
-mod mirror;
-mod path;
+mod growth;
+mod items;
 mod placing;
 #[cfg(coucal_model)]
 #[path = "../loom-tests/inside/probe.rs"]
 pub mod probe;
-mod remove;
 mod stash;
-mod stripes;
-mod versions;
-mod widen;
+pub(crate) mod whole;
 
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -50,20 +36,20 @@ use core::ops::Deref;
 use crossbeam_utils::CachePadded;
 
 pub(crate) use self::buckets::Buckets;
+pub(crate) use self::buckets::fixed::Fixed;
+pub(crate) use self::buckets::growing::Growing;
+use self::buckets::stripes::{All, Locked, Stripes, UpTo};
+use self::buckets::versions::Versions;
 pub(crate) use self::doubled::Counted;
 use self::doubled::{Doubled, DoubledOf};
 use self::entry::Values;
-use self::expiry::Expiry;
-pub(crate) use self::fixed::Fixed;
 pub(crate) use self::geometry::{Geometry, Key, Place};
-pub(crate) use self::growing::Growing;
-pub(crate) use self::mirror::Image;
-use self::mirror::Mirror;
 pub(crate) use self::placing::{Bucket, FixedPlacing, GrowingPlacing, Grown, Placing, Read};
 use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
-use self::stripes::{All, Locked, Stripes, UpTo};
-use self::versions::Versions;
+pub(crate) use self::whole::image::Image;
+use self::whole::image::Mirror;
+use self::whole::retire::Expiry;
 use crate::error::Refusal;
 use crate::layout::{Format, LayoutId, Slot};
 use crate::sizing::Sizing;
@@ -184,7 +170,7 @@ impl<B: Buckets> State<B> {
                 inconclusive: AtomicU64::new(0),
                 doubled: Doubled::new(grown.doubled, doubled_of),
                 mirror: Mirror::default(),
-                stash: Stash::new(versions::groups_of(max_buckets)),
+                stash: Stash::new(buckets::versions::groups_of(max_buckets)),
                 expiry: Expiry::default(),
                 present: AtomicU64::new(0),
             }))?,
@@ -349,7 +335,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Moves an entry from one of its buckets to the other, and a new one into its place. One whose value is
-    /// [retiring](expiry) is dropped. `hop` is its item, first where it is and then where it is to go.
+    /// [retiring](retire) is dropped. `hop` is its item, first where it is and then where it is to go.
     /// `false`: it is not there any more, or there is no room for it, or it belongs to two buckets meanwhile; then
     /// nothing has changed.
     ///

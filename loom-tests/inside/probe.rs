@@ -7,10 +7,10 @@
 use core::marker::PhantomData;
 use core::time::Duration;
 
-use super::control::Control;
+use super::buckets::control::Control;
+use super::buckets::stripes::stripes_of;
 use super::entry::{Entry, NoValues, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
-use super::generations::{Clock, Generations, Stamping};
-use super::stripes::stripes_of;
+use super::whole::generations::{Clock, Generations, Stamping};
 use super::{Buckets, Geometry, Key, Place, Stashed, State, Table};
 use crate::error::Error;
 use crate::expiring::ExpiringCuckooFilter;

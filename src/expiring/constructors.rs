@@ -14,7 +14,7 @@ use crate::layout::Fp16x4;
 use crate::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::ValueBits;
-use crate::table::generations::{self, COUNTS, Clock, Generations};
+use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 
 /// What an [`ExpiringBuilder`] builds: an [`ExpiringCuckooFilter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::sizing::{Request, Sizing, in_address_space};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::table::entry::{NoValues, ValueBits, Values};
-use crate::table::generations::{self, COUNTS, Clock, Generations};
+use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 use crate::table::{
     Bucket, CellWords, FixedPlacing, GrowingPlacing, Grown, Image, MAX_COPIES, Placing, Stashed,
 };

@@ -15,9 +15,8 @@ use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::sizing;
 use crate::table::entry::{NoValues, ValueBits, Values};
-use crate::table::{
-    Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, figures, prefix,
-};
+use crate::table::whole::figures;
+use crate::table::{Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, prefix};
 
 /// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a
 /// file that is mapped, in a block cache, in a message, in a `static`.

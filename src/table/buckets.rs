@@ -2,12 +2,18 @@
 //!
 //! **Invariant:** the word of each bucket that a placement names is allocated.
 
+pub(in crate::table) mod control;
+pub(in crate::table) mod fixed;
+pub(in crate::table) mod growing;
+pub(in crate::table) mod stripes;
+pub(in crate::table) mod versions;
+
+use self::growing::Growing;
+use self::stripes::Stripes;
+use self::versions::Versions;
 use super::entry::Values;
 use super::geometry::{Geometry, Key};
-use super::growing::Growing;
 use super::placing::{Grown, Placing};
-use super::stripes::Stripes;
-use super::versions::Versions;
 use crate::layout::{Format, Properties};
 use crate::sync::AtomicU64;
 use crate::sync::memory::NoMemory;

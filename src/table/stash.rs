@@ -29,7 +29,7 @@ pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed, prefix};
 use self::cells::{Cells, Match, Seen, StashQuery, Writer};
 use super::entry::{Entry, Values};
 use super::geometry::{self, Key, Place};
-use super::insert::Duplicates;
+use super::items::insert::Duplicates;
 use super::{Attempt, Buckets, State, Table};
 use crate::error::Refusal;
 use crate::layout::Format;

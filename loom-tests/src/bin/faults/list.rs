@@ -71,25 +71,25 @@ pub const LIKELY: &[(&str, &str)] = &[
             order::kick_and_insert order::insert_and_removal",
     ),
     (
-        "src/table/expiry.rs",
+        "src/table/whole/retire.rs",
         "expiry::kick_beside_a_sweep expiry::split_beside_a_sweep expiry::end_of_level expiry::sweep_and \
             expiry::dropped_by expiring::kick_beside_an_advance order::kick_that order::advance",
     ),
     (
-        "src/table/generations.rs",
+        "src/table/whole/generations.rs",
         "expiring::stamp_of_what expiring::stamp_if expiring::insert_of_what expiring::insert_beside_two expiring::stamp_and",
     ),
     (
-        "src/table/grow",
+        "src/table/growth/",
         "growth::split_against_lookups order::insert_and_split order::split_that_drops",
     ),
     (
-        "src/table/lookup.rs",
+        "src/table/items/lookup.rs",
         "kicks::kick_against_lookup order::inserts_then_lookups order::removals_then_lookups",
     ),
-    ("src/table/mirror.rs", "snapshots::insert_beside_a_snapshot"),
+    ("src/table/whole/image.rs", "snapshots::insert_beside_a_snapshot"),
     (
-        "src/table/remove.rs",
+        "src/table/items/remove.rs",
         "order::inserts_then_lookups order::removals_then_lookups order::insert_and_removal",
     ),
     (
@@ -99,7 +99,7 @@ pub const LIKELY: &[(&str, &str)] = &[
             order::stashed_removals_then_lookups order::stashed_insert_and order::stashed_removal_and",
     ),
     (
-        "src/table/versions.rs",
+        "src/table/buckets/versions.rs",
         "kicks::kick_against_lookup batches::clear_against_lookups widening::split_after widening::lookup_that \
             stopped::widening stash::going_back_against_lookup stash::insert_known stash::cell_used_again \
             order::stashed_insert_and order::stashed_removal_and",
@@ -348,7 +348,8 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if is_new {" with "if is_new & false {"
         => "snapshots::split_and_insert_beside_a_snapshot";
     make_room: "an insert without room splits beside others"
-        replace "let mut doubled_of = growing.splitting().lock();" with "let mut doubled_of = super::DoubledOf::default();"
+        replace "let mut splitting = self.changing.doubled.lock();"
+        with "let own = crate::table::doubled::Doubled::new(0, Default::default()); let mut splitting = own.lock();"
         => "growth::two_inserts_that_find_no_room";
     store: "an insert does not compute its bucket again"
         replace "if B::GROWS {" with "if false {" => "growth::insert_of_what_goes";
@@ -360,11 +361,11 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Entries of different lengths, and the levels that they are read by.
     relocate: "a kick writes the bits of the position that it leaves"
-        replace "B::slot::<F>(to, arrives)" with "B::slot::<F>(to, leaves)"
+        replace "to.slot::<F>(arrives)" with "to.slot::<F>(leaves)"
         => "growth::kick_of_what_stays_for_what_goes";
     is_of: "words are read by whatever extent they were found by"
-        replace "self.placement.extent == placement.extent"
-        with "self.placement.extent == placement.extent || true"
+        replace "self.placement.is_same(placement)"
+        with "self.placement.is_same(placement) || true"
         => "entries::insert_unique_beside_an_entry_of_the_next_level";
     split_run: "a split begins the next level before it clears"
         put "if let Some(next_level) = extent.next_level(growing.ring) { growing.publish(next_level); }"
@@ -512,7 +513,7 @@ pub const FAULTS: &[Fault] = faults! {
     remove_value: "two values are removed at a time"
         without "let _removing = self.lock_removing();" => "expiry::two_sweeps";
     sweep: "a sweep bumps no version"
-        without "self.versions().bump(self.geometry().version_group_in(B::place::<F>(read, slot)));"
+        without "self.versions().bump(self.geometry().version_group_in(read.place::<F>(slot)));"
         => "expiry::sweep_and_another_value";
     sweep: "a sweep locks no stripe"
         replace "self.lock_stripes([bucket])" with "self.lock_stripes([0; 0])"

@@ -2,13 +2,13 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::entry::Values;
-use super::growing::Growing;
-use super::placing::{Bucket, Grown, Placing};
-use super::{Buckets, Changing, State, Table};
 use crate::layout::{Format, LayoutId};
 use crate::sizing::{self, Sizing};
 use crate::sync::Ordering;
+use crate::table::buckets::growing::Growing;
+use crate::table::entry::Values;
+use crate::table::placing::{Bucket, Grown, Placing};
+use crate::table::{Buckets, Changing, State, Table};
 
 /// Words at most that [`false_positive_rate`] reads in a growing table. Those of the oldest entries, which weigh most,
 /// are one in 2^12 after thirteen doublings: about a dozen of the sample. As each doubling has the same share of the
@@ -21,7 +21,7 @@ const BESIDE: usize = 8;
 
 impl<B: Buckets> State<B> {
     /// The number of buckets.
-    pub(super) fn present(&self) -> usize {
+    pub(in crate::table) fn present(&self) -> usize {
         self.buckets.count(self.buckets.placement())
     }
 
@@ -43,7 +43,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// Slots in use, and copies in the stash. Exact while all stripes are held.
-    pub(super) fn copies(&self) -> u64 {
+    pub(in crate::table) fn copies(&self) -> u64 {
         self.occupied() as u64 + self.stashed_copies()
     }
 
@@ -141,7 +141,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// How many slots will be in use, at the maximum size, that are no items of their own: an estimate, of the entries
     /// that are here now, and of others by how much each knows of its position.
-    pub(super) fn doubled_at_maximum(self, others: impl Iterator<Item = u32>) -> f64 {
+    pub(in crate::table) fn doubled_at_maximum(self, others: impl Iterator<Item = u32>) -> f64 {
         let most = self.max_buckets() as f64;
         let adds = |known| (most * power_of_half(known) - 1.0).max(0.0);
         let of_others: f64 = others.map(adds).sum();

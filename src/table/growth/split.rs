@@ -4,7 +4,7 @@
 //! only the holder of the growth mutex changes the extent.
 //!
 //! A split is a kick to a new bucket, of all that goes there at once. Where the bucket of an entry lies is told by the
-//! extent (see [`super::growing`]), so between the copy and the clear a split also stores the extent: a lookup that
+//! extent (see [`crate::table::buckets::growing`]), so between the copy and the clear a split also stores the extent: a lookup that
 //! reads the cleared bucket has then synchronized with the bumped versions, and starts over; one that begins with the
 //! bumped versions sees the extent, and with it the new bucket. Writers compute the buckets of an item again when they
 //! hold the stripes: a bucket whose stripe is held cannot be split.
@@ -16,18 +16,18 @@
 use core::array;
 use core::ops::Range;
 
-use super::control::Control;
-use super::doubled::Splitting;
-use super::entry::Values;
-use super::geometry::Place;
-use super::growing::{Growing, next_reach};
-use super::placing::{Bucket, Extent};
-use super::stripes::{Locked, UpTo};
-use super::{Buckets, Table};
 use crate::layout::{Format, MAX_SLOTS, Slot};
 use crate::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory};
+use crate::table::buckets::control::Control;
+use crate::table::buckets::growing::{Growing, next_reach};
+use crate::table::buckets::stripes::{Locked, UpTo};
+use crate::table::doubled::Splitting;
+use crate::table::entry::Values;
+use crate::table::geometry::Place;
+use crate::table::placing::{Bucket, Extent};
+use crate::table::{Buckets, Table};
 
 /// Buckets that are split under one set of locks: those of a cache line.
 const SPLITS_PER_LOCK: usize = 8;
@@ -53,14 +53,14 @@ impl<V: Values> Growing<V> {
     /// The share of slots in use from which on a short search is enough, where it is `full` in a table of
     /// fixed size. In the middle of a level, half of the table has twice the demand of the other half, and
     /// is full sooner.
-    pub(super) fn full(&self, full: f64) -> f64 {
+    pub(in crate::table) fn full(&self, full: f64) -> f64 {
         let extent = self.extent();
         let even = extent.cursor() == 0 && extent.buckets() as u64 == self.max_buckets();
         if even { full } else { self.full_load() }
     }
 
     /// The share of slots in use and stashed entries from which on a table is full that has not a whole number of levels.
-    pub(super) fn full_load(&self) -> f64 {
+    pub(in crate::table) fn full_load(&self) -> f64 {
         self.target_load() + UNEVEN_MARGIN
     }
 
@@ -96,7 +96,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// After an insert of `key`, when no stripe is held: splits some buckets if the load is above the
     /// target. Nobody waits for another thread that is splitting.
     #[inline]
-    pub(super) fn grow_if_loaded(self, [near, _]: [Place; 2]) {
+    pub(in crate::table) fn grow_if_loaded(self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
             // One insert in so many checks the load: those with turn 0. In a table of fewer buckets more do, in
@@ -151,7 +151,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
     /// After a search for room in a table of `searched` buckets was in vain: lets it grow by a
     /// run. `false`: it has its maximum size already. Waits for another thread that is splitting.
-    pub(super) fn make_room(self, searched: usize) -> Result<bool, NoMemory> {
+    pub(in crate::table) fn make_room(self, searched: usize) -> Result<bool, NoMemory> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(false);
         };
@@ -206,7 +206,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// Where memory ends, it splits as many as there is memory for, and returns the error if that is
     /// none. Where too many entries are doubled, it splits none: each of them would be doubled again by the next
     /// level, and they would soon be all there is.
-    pub(super) fn split(
+    pub(in crate::table) fn split(
         self,
         growing: &Growing<B::Values>,
         splitting: &mut Splitting<'_>,
@@ -219,7 +219,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self.split_buckets(growing, splitting, most)
     }
 
-    pub(super) fn split_buckets(
+    pub(in crate::table) fn split_buckets(
         self,
         growing: &Growing<B::Values>,
         splitting: &mut Splitting<'_>,
@@ -427,10 +427,10 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::super::growing::Growing;
-    use super::super::path::{FIRST_SEARCH_BUCKETS, OPENED};
     use super::*;
     use crate::layout::Packed;
+    use crate::table::buckets::growing::Growing;
+    use crate::table::items::path::{FIRST_SEARCH_BUCKETS, OPENED};
 
     type Fp16x4 = Packed<16, 4>;
 

@@ -9,11 +9,11 @@
 //!
 //! Closures of callers own their table, which is a reference: borrowed, it would be loaded anew for each item.
 
-use super::geometry::Key;
-use super::placing::OUT_OF_CACHE_BUCKETS;
-use super::{Buckets, Table};
 use crate::error::{Refusal, Stopped};
 use crate::layout::Format;
+use crate::table::geometry::Key;
+use crate::table::placing::OUT_OF_CACHE_BUCKETS;
+use crate::table::{Buckets, Table};
 
 /// How many items ahead the words are requested, a power of two: more than a core has misses
 /// outstanding, little to keep on the stack.

@@ -22,17 +22,17 @@
 //! the two differ. If the copy's fence comes first, the writer's store in the mirror comes after
 //! the copy's.
 
-use super::doubled::{Counted, Splitting};
 use super::generations::Generations;
-use super::growing::Chunks;
-use super::placing::Grown;
-use super::stash::{self, CellWords, Copied};
-use super::stripes::Stripes;
-use super::{Buckets, State, Table};
 use crate::error::Error;
 use crate::layout::Format;
 use crate::sync::memory::{NoMemory, TryBox, try_with_capacity};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
+use crate::table::buckets::growing::Chunks;
+use crate::table::buckets::stripes::Stripes;
+use crate::table::doubled::{Counted, Splitting};
+use crate::table::placing::Grown;
+use crate::table::stash::{self, CellWords, Copied};
+use crate::table::{Buckets, State, Table};
 
 /// Words that are copied before they are compared, as many as a page has: few enough to be still in the cache, and
 /// enough to make the cost of the fence small. Two in models, so that a model's table of four words has two
@@ -64,16 +64,16 @@ impl Image {
 
 /// A second place for every store of a word, while a snapshot is taken.
 #[derive(Default)]
-pub(super) struct Mirror {
+pub(in crate::table) struct Mirror {
     /// Held by whoever takes a snapshot. It is taken before any stripe.
-    pub(super) taking: Mutex<()>,
+    pub(in crate::table) taking: Mutex<()>,
     /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
     /// first time, all stripes.
-    pub(super) words: RwLock<Option<TryBox<Chunks>>>,
+    pub(in crate::table) words: RwLock<Option<TryBox<Chunks>>>,
 }
 
 /// A mirror in use. RAII guard: takes it away on drop. While there is one, no stripes and no words are replaced.
-pub(super) struct Recording<'a, B: Buckets> {
+pub(in crate::table) struct Recording<'a, B: Buckets> {
     table: &'a State<B>,
     /// Held all the time if the table is short: it does not grow then.
     held: Option<Held<'a>>,
@@ -158,7 +158,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// A mirror with all words that the table has.
-    pub(super) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
+    pub(in crate::table) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
         let is_short = self.buckets.growing().is_some_and(|growing| growing.chunks().is_short());
         let held = is_short.then(|| self.hold());
         let splitting = (!is_short).then(|| self.changing.doubled.lock());
@@ -183,7 +183,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// Whether a snapshot is taken.
-    pub(super) fn is_recorded(&self) -> bool {
+    pub(in crate::table) fn is_recorded(&self) -> bool {
         self.changing.mirror.words.read().is_some()
     }
 
@@ -194,7 +194,7 @@ impl<B: Buckets> State<B> {
 
     /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a
     /// mirror: before the table has them. Called while no stripe is held, by the thread that splits.
-    pub(super) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
+    pub(in crate::table) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
         let mirror = self.changing.mirror.words.read();
         mirror.as_ref().map_or(Ok(()), |mirror| mirror.try_reach(buckets))
     }
@@ -203,7 +203,7 @@ impl<B: Buckets> State<B> {
     /// its flag is set.
     #[cold]
     #[inline(never)]
-    pub(super) fn copy_to_mirror(&self, bucket: usize) {
+    pub(in crate::table) fn copy_to_mirror(&self, bucket: usize) {
         self.with_mirror(|mirror| {
             // SeqCst: pairs with the fence of `copy_into`.
             fence(Ordering::SeqCst);
@@ -244,7 +244,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// Counts the slots in use in these stripes, which no other thread has, while nobody writes.
-    pub(super) fn count_in(self, stripes: &Stripes) {
+    pub(in crate::table) fn count_in(self, stripes: &Stripes) {
         let words = (0..self.present()).map(self.buckets.words());
         for (bucket, word) in words.enumerate() {
             // Relaxed: who calls this has synchronized with all writers.
@@ -269,11 +269,11 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::super::fixed::Fixed;
-    use super::super::growing::Growing;
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::MAX_STRIPES;
+    use crate::table::buckets::fixed::Fixed;
+    use crate::table::buckets::growing::Growing;
     use crate::table::entry::NoValues;
 
     type Fp16x4 = Packed<16, 4>;
@@ -286,7 +286,7 @@ mod tests {
         static COPIED: RefCell<Box<Hook>> = RefCell::new(Box::new(|_| {}));
     }
 
-    pub(super) fn copied<'a>(block: impl Iterator<Item = &'a AtomicU64>) {
+    pub(in crate::table) fn copied<'a>(block: impl Iterator<Item = &'a AtomicU64>) {
         COPIED.with_borrow_mut(|hook| hook(&block.collect::<Vec<_>>()));
     }
 

@@ -5,12 +5,12 @@
 
 use core::ptr;
 
-use super::placing::OUT_OF_CACHE_BUCKETS;
 use crate::arch::PrefetchForWrite;
 use crate::sizing::MAX_STRIPES;
 use crate::sync::masked::Masked;
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{Count, Flag, Guard, Guards, Lock};
+use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 
 /// Buckets for each stripe in smaller tables: the stripes take under 1 % of the words.
 const BUCKETS_PER_STRIPE: u64 = 128;
@@ -22,7 +22,12 @@ const STRIPES_PER_LINE: usize = 64 / size_of::<Stripe>();
 const LEAST_SAMPLED: usize = 8;
 
 /// `buckets / share` as a power of two between `least` and `most`, and no more than the buckets.
-pub(super) fn power_of_two_share(buckets: u64, share: u64, least: u64, most: u64) -> usize {
+pub(in crate::table) fn power_of_two_share(
+    buckets: u64,
+    share: u64,
+    least: u64,
+    most: u64,
+) -> usize {
     floor_power_of_two((buckets / share).clamp(least, most).min(buckets) as usize)
 }
 
@@ -30,7 +35,7 @@ fn floor_power_of_two(n: usize) -> usize {
     1 << n.max(1).ilog2()
 }
 
-pub(super) struct Stripe {
+pub(in crate::table) struct Stripe {
     lock: Lock,
     /// Slots in use in the buckets of this stripe. Written under the lock, which orders the writers;
     /// read by anyone. No table is so large that it wraps: see `sizing::MAX_SLOTS`.
@@ -53,18 +58,18 @@ pub struct Stripes {
 }
 
 /// How many stripes a table has that may have so many buckets, a power of two.
-pub(super) fn stripes_of(buckets: u64) -> usize {
+pub(in crate::table) fn stripes_of(buckets: u64) -> usize {
     power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES as u64)
 }
 
 impl Stripes {
     /// What so many take.
-    pub(super) fn bytes_for(count: usize) -> u64 {
+    pub(in crate::table) fn bytes_for(count: usize) -> u64 {
         (count * size_of::<Stripe>()) as u64
     }
 
     /// So many, a power of two, of a table that may have so many buckets.
-    pub(super) fn try_new(count: usize, buckets: u64) -> Result<Self, NoMemory> {
+    pub(in crate::table) fn try_new(count: usize, buckets: u64) -> Result<Self, NoMemory> {
         let mut stripes = try_with_capacity(count)?;
         stripes.resize_with(count, || Stripe {
             lock: Lock::new(),
@@ -77,7 +82,7 @@ impl Stripes {
     }
 
     /// How many there are.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::table) fn len(&self) -> usize {
         self.stripes.len()
     }
 
@@ -90,7 +95,7 @@ impl Stripes {
 
     /// The stripe of a bucket, which may be locked soon.
     #[inline]
-    pub(super) fn stripe(&self, bucket: usize) -> &Stripe {
+    pub(in crate::table) fn stripe(&self, bucket: usize) -> &Stripe {
         self.stripes.at(bucket)
     }
 
@@ -99,7 +104,7 @@ impl Stripes {
     ///
     /// Only in large tables: in those that fit into a core's own cache it gains nothing.
     #[inline]
-    pub(super) fn prefetch<'s, T: 's>(&self, written: impl IntoIterator<Item = &'s T>) {
+    pub(in crate::table) fn prefetch<'s, T: 's>(&self, written: impl IntoIterator<Item = &'s T>) {
         if let Some(write_prefetch) = self.write_prefetch {
             for value in written {
                 write_prefetch.prefetch(value);
@@ -110,7 +115,7 @@ impl Stripes {
     /// Locks the stripe of this bucket, which is this one. Blocks while another writer holds it. `None`, here and
     /// below: these stripes are retired.
     #[inline]
-    pub(super) fn lock_one<'a>(
+    pub(in crate::table) fn lock_one<'a>(
         &'a self,
         bucket: usize,
         stripe: &'a Stripe,
@@ -122,7 +127,7 @@ impl Stripes {
     /// Locks the stripes of these buckets, lowest first, each once. Blocks while another writer
     /// holds one of them.
     #[inline]
-    pub(super) fn lock<const N: usize>(
+    pub(in crate::table) fn lock<const N: usize>(
         &self,
         buckets: [usize; N],
     ) -> Option<Locked<'_, UpTo<'_, N>>> {
@@ -149,7 +154,7 @@ impl Stripes {
     }
 
     /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
-    pub(super) fn lock_all(&self) -> Option<Locked<'_, All<'_>>> {
+    pub(in crate::table) fn lock_all(&self) -> Option<Locked<'_, All<'_>>> {
         // Their lines all at once, and not one after the other while some are locked already. The first
         // buckets are of a stripe each, in order.
         self.prefetch(self.stripes.iter().step_by(STRIPES_PER_LINE));
@@ -159,7 +164,7 @@ impl Stripes {
 
     /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other. There is a mirror,
     /// so nobody retires them.
-    pub(super) fn start_recording(&self) {
+    pub(in crate::table) fn start_recording(&self) {
         for stripe in &*self.stripes {
             let _locked = stripe.lock.lock().expect("nobody retires it");
             stripe.recording.set(true);
@@ -168,30 +173,30 @@ impl Stripes {
 
     /// Locks and unlocks each stripe: whoever locks one later sees what the caller has done, and the caller sees what
     /// was done by those who held one before. `None`: they are retired.
-    pub(super) fn pass_all(&self) -> Option<()> {
+    pub(in crate::table) fn pass_all(&self) -> Option<()> {
         self.stripes.iter().try_for_each(|stripe| stripe.lock.lock().map(drop))
     }
 
     /// Some slots more are in use in `bucket`. Nobody else has these stripes yet.
-    pub(super) fn count(&self, bucket: usize, slots: usize) {
+    pub(in crate::table) fn count(&self, bucket: usize, slots: usize) {
         let occupied = &self.stripe(bucket).occupied;
         occupied.set(occupied.get() + slots as u32);
     }
 
     /// Slots in use: exact when no thread writes. Takes no lock.
-    pub(super) fn occupied(&self) -> usize {
+    pub(in crate::table) fn occupied(&self) -> usize {
         self.stripes.iter().map(|s| s.occupied.get() as usize).sum()
     }
 
     /// As `occupied`, for a decision that is right either way.
-    pub(super) fn occupied_hint(&self) -> usize {
+    pub(in crate::table) fn occupied_hint(&self) -> usize {
         self.stripes.iter().map(|s| s.occupied.hint() as usize).sum()
     }
 
     /// Slots in use for each bucket, in a table of `buckets`, as a sample has it: buckets at equal
     /// distances, that of `bucket` among them, at least `sample` of them or all. For a decision
     /// that is right either way.
-    pub(super) fn load_near(&self, bucket: usize, buckets: usize, sample: usize) -> f64 {
+    pub(in crate::table) fn load_near(&self, bucket: usize, buckets: usize, sample: usize) -> f64 {
         let stripes = self.stripes.len();
         let most = (stripes / LEAST_SAMPLED).max(1);
         let distance = floor_power_of_two(buckets / sample).min(most);
@@ -204,13 +209,13 @@ impl Stripes {
 
     /// Slots in use in the buckets of each stripe.
     #[cfg(test)]
-    pub(super) fn counts(&self) -> impl Iterator<Item = u32> {
+    pub(in crate::table) fn counts(&self) -> impl Iterator<Item = u32> {
         self.stripes.iter().map(|stripe| stripe.occupied.get())
     }
 }
 
 /// Up to N stripes.
-pub(super) struct UpTo<'a, const N: usize> {
+pub(in crate::table) struct UpTo<'a, const N: usize> {
     /// Their numbers, some of them more than once where buckets share a stripe.
     order: [usize; N],
     /// `None` at each number that comes again.
@@ -218,10 +223,10 @@ pub(super) struct UpTo<'a, const N: usize> {
 }
 
 /// Every stripe.
-pub(super) type All<'a> = Guards<'a, Stripe>;
+pub(in crate::table) type All<'a> = Guards<'a, Stripe>;
 
 /// Proof that the stripes of some buckets are locked. RAII guard: unlocks them on drop.
-pub(super) struct Locked<'a, G> {
+pub(in crate::table) struct Locked<'a, G> {
     stripes: &'a Stripes,
     held: G,
     /// Whether what is held includes the stripe with this number: debug builds check it.
@@ -241,20 +246,20 @@ impl<G> Locked<'_, G> {
 
     /// Whether stores in `bucket` go to the mirror as well.
     #[inline]
-    pub(super) fn is_recorded(&self, bucket: usize) -> bool {
+    pub(in crate::table) fn is_recorded(&self, bucket: usize) -> bool {
         self.stripe(bucket).recording.is_set()
     }
 
     /// So many slots more are in use in `bucket`, whose stripe is locked.
     #[inline]
-    pub(super) fn occupy(&self, bucket: usize, slots: usize) {
+    pub(in crate::table) fn occupy(&self, bucket: usize, slots: usize) {
         let occupied = &self.stripe(bucket).occupied;
         occupied.set(occupied.get() + slots as u32);
     }
 
     /// So many slots less are in use in `bucket`, whose stripe is locked.
     #[inline]
-    pub(super) fn vacate(&self, bucket: usize, slots: usize) {
+    pub(in crate::table) fn vacate(&self, bucket: usize, slots: usize) {
         let occupied = &self.stripe(bucket).occupied;
         occupied.set(occupied.get() - slots as u32);
     }
@@ -262,19 +267,19 @@ impl<G> Locked<'_, G> {
 
 impl Locked<'_, All<'_>> {
     /// No slot is in use anywhere.
-    pub(super) fn vacate_all(&self) {
+    pub(in crate::table) fn vacate_all(&self) {
         for stripe in &*self.stripes.stripes {
             stripe.occupied.set(0);
         }
     }
 
     /// In place of unlocking: whoever waits for one of them goes to the stripes that have replaced them.
-    pub(super) fn retire(self) {
+    pub(in crate::table) fn retire(self) {
         self.held.retire();
     }
 
     /// From now on, no store goes to the mirror.
-    pub(super) fn stop_recording(&self) {
+    pub(in crate::table) fn stop_recording(&self) {
         for stripe in &*self.stripes.stripes {
             stripe.recording.set(false);
         }

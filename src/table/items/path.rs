@@ -14,17 +14,17 @@
 
 use core::iter;
 
-use super::geometry::{Key, Place};
-use super::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing};
-use super::{Attempt, Buckets};
 use crate::arch;
 use crate::layout::{Format, MAX_SLOTS, Slot};
 use crate::sync::Ordering;
+use crate::table::geometry::{Key, Place};
+use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing};
+use crate::table::{Attempt, Buckets};
 
 /// Buckets that a first search opens: little to clear, and enough for most kicks.
-pub(super) const FIRST_SEARCH_BUCKETS: usize = 24;
+pub(in crate::table) const FIRST_SEARCH_BUCKETS: usize = 24;
 /// Buckets that a search opens at the most; it looks at the alternates of all their entries.
-pub(super) const MAX_SEARCH_BUCKETS: usize = 768;
+pub(in crate::table) const MAX_SEARCH_BUCKETS: usize = 768;
 
 /// How many buckets ahead in the queue the words are requested that will be looked at, in tables out of cache.
 const AHEAD: usize = 4;
@@ -35,7 +35,7 @@ const ROOT: u16 = u16::MAX;
 #[cfg(test)]
 std::thread_local! {
     /// Buckets that the searches of this thread have opened.
-    pub(super) static OPENED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+    pub(in crate::table) static OPENED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
 }
 
 /// For the tests: a search has opened some more buckets.
@@ -47,7 +47,7 @@ fn count_opened(buckets: usize) {
 
 /// A bucket that the search has reached, all its slots in use.
 #[derive(Clone, Copy)]
-pub(super) struct Node {
+pub(in crate::table) struct Node {
     bucket: usize,
     /// What the slot of the parent's bucket holds that would move here. No slot has more than 32 bits.
     moved: u32,
@@ -56,14 +56,14 @@ pub(super) struct Node {
 
 impl Node {
     /// One of the two buckets that a search starts from, before it is known.
-    pub(super) const START: Self = Self { bucket: 0, moved: 0, parent: ROOT };
+    pub(in crate::table) const START: Self = Self { bucket: 0, moved: 0, parent: ROOT };
 }
 
 /// The first step of a search, from the buckets of both places of an item and their words, which is most of the
 /// searches: an entry that has room in its other bucket, and both of its buckets. It needs no queue.
 // Always inlined: what it is given and returns is more than registers take.
 #[inline(always)]
-pub(super) fn first_step<F: Format, B: Buckets>(
+pub(in crate::table) fn first_step<F: Format, B: Buckets>(
     buckets: &B,
     starts: [Bucket<B::Placing>; 2],
     words: [F; 2],
@@ -90,7 +90,7 @@ pub(super) fn first_step<F: Format, B: Buckets>(
 
 /// Requests the words that a search looks at when it opens this bucket, if all its slots are in use.
 #[inline]
-pub(super) fn prefetch_others<F: Format, B: Buckets>(
+pub(in crate::table) fn prefetch_others<F: Format, B: Buckets>(
     buckets: &B,
     bucket: Bucket<B::Placing>,
     word: F,
@@ -105,7 +105,7 @@ pub(super) fn prefetch_others<F: Format, B: Buckets>(
 }
 
 /// A breadth-first search over as many buckets as its queue has room for.
-pub(super) struct Search<'a, B: Buckets> {
+pub(in crate::table) struct Search<'a, B: Buckets> {
     /// By which all slots are read.
     placement: B::Placing,
     /// On the stack of the caller, once: that of a thread in a user's model has no room for a copy.
@@ -116,7 +116,11 @@ pub(super) struct Search<'a, B: Buckets> {
 impl<'a, B: Buckets> Search<'a, B> {
     /// A search from the buckets of both places of an item.
     #[inline]
-    pub(super) fn new(nodes: &'a mut [Node], placement: B::Placing, places: [Place; 2]) -> Self {
+    pub(in crate::table) fn new(
+        nodes: &'a mut [Node],
+        placement: B::Placing,
+        places: [Place; 2],
+    ) -> Self {
         for (node, place) in nodes.iter_mut().zip(places) {
             node.bucket = placement.bucket_of(place.position);
         }
@@ -126,7 +130,10 @@ impl<'a, B: Buckets> Search<'a, B> {
     /// The shortest path: the last hop, which leads to a free slot, and the node from whose bucket it does. Or how the
     /// insert ends without one; `None`: the queue was too short for all that was reached. Deterministic for a table that
     /// nobody changes.
-    pub(super) fn run<F: Format>(&mut self, buckets: &B) -> Result<(Key, u16), Option<Attempt>> {
+    pub(in crate::table) fn run<F: Format>(
+        &mut self,
+        buckets: &B,
+    ) -> Result<(Key, u16), Option<Attempt>> {
         let placement = self.placement;
         let words = buckets.words();
         // Relaxed: a hint, checked again under the stripes.
@@ -179,7 +186,11 @@ impl<'a, B: Buckets> Search<'a, B> {
     }
 
     /// The hops that lead from a bucket of the new item to `node`, the last of them first.
-    pub(super) fn back<F: Format>(&self, node: u16, buckets: &B) -> impl Iterator<Item = Key> {
+    pub(in crate::table) fn back<F: Format>(
+        &self,
+        node: u16,
+        buckets: &B,
+    ) -> impl Iterator<Item = Key> {
         let mut reached = node;
         iter::from_fn(move || {
             let Node { moved, parent, .. } = self.nodes[usize::from(reached)];

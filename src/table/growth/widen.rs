@@ -5,12 +5,12 @@
 //! lookup validates a retired version. Where a lock is taken at once, or a lookup ends with its first round, nothing
 //! more is tested for that: a lock that is not free is not taken, and a retired version says that something is stashed.
 
-use super::control::Control;
-use super::growing::Growing;
-use super::{Buckets, Table};
 use crate::layout::Format;
 use crate::sync::kept::Node;
 use crate::sync::memory::NoMemory;
+use crate::table::buckets::control::Control;
+use crate::table::buckets::growing::Growing;
+use crate::table::{Buckets, Table};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Puts so many stripes in the place of the old ones, with versions; and so many words in the place of all, if
@@ -47,7 +47,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// afterwards stripes wait until the next part of the table is allocated.
     ///
     /// **The stash** stays. It has the groups of the largest table, and each version is that of some of them.
-    pub(super) fn try_widen(
+    pub(in crate::table) fn try_widen(
         self,
         growing: &Growing<B::Values>,
         stripes: usize,

@@ -2,12 +2,8 @@
 //!
 //! **Invariant:** all of them are there from the beginning, and the number never changes.
 
-use super::buckets::Buckets;
 use super::control::Control;
-use super::entry::{NoValues, Shape, Values};
-use super::geometry::{Geometry, Key};
 use super::growing::Growing;
-use super::placing::{FixedPlacing, Grown};
 use super::stripes::Stripes;
 use super::stripes::stripes_of;
 use super::versions::Versions;
@@ -15,6 +11,10 @@ use crate::arch;
 use crate::layout::{Format, Properties};
 use crate::sync::memory::{self, NoMemory};
 use crate::sync::{self, AtomicU64};
+use crate::table::buckets::Buckets;
+use crate::table::entry::{NoValues, Shape, Values};
+use crate::table::geometry::{Geometry, Key};
+use crate::table::placing::{FixedPlacing, Grown};
 
 /// As many buckets for ever.
 pub struct Fixed<V = NoValues> {

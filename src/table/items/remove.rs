@@ -9,14 +9,14 @@
 //! stored has no other, but an item with a longer one would be missed if its short relative stayed and was removed
 //! later. Lengths are counted from the lowest bit of the position, and so are the same in both buckets.
 
-use super::entry::{Entry, ValueBits};
-use super::geometry::{Key, Place};
-use super::placing::{Bucket, Longest, Seen};
-use super::stripes::Locked;
-use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
 use crate::layout::{Format, Slot, both};
 use crate::sync::Ordering;
+use crate::table::buckets::stripes::Locked;
+use crate::table::entry::{Entry, ValueBits};
+use crate::table::geometry::{Key, Place};
+use crate::table::placing::{Bucket, Longest, Seen};
+use crate::table::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
 /// What becomes of an entry that was found under the stripe of its bucket.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ enum Change {
     /// It gets this value. It stays where it is and as long as it is: so whatever found it, whatever its value is,
     /// goes on to find it.
     Replace(u32),
-    /// It gets the stamp of the present [generation](super::generations).
+    /// It gets the stamp of the present [generation](crate::table::whole::generations).
     Stamp,
 }
 
@@ -210,7 +210,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Takes up to `copies` entries back that a merge has stored for this one, in the stash or in slots, where they
     /// know at least this much of their positions. Says how many there were.
-    pub(super) fn take_back(self, place: Place, copies: usize, least: u32) -> usize {
+    pub(in crate::table) fn take_back(self, place: Place, copies: usize, least: u32) -> usize {
         let key = self.geometry().key_of(place);
         let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
@@ -270,10 +270,10 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         replaced
     }
 
-    /// In a table of [generations](super::generations): as `replace`, by the stamp of the generation that is present
+    /// In a table of [generations](crate::table::whole::generations): as `replace`, by the stamp of the generation that is present
     /// when the stripe is held.
     #[inline]
-    pub(super) fn restamp(self, key: Key) -> Result<bool, Refusal> {
+    pub(in crate::table) fn restamp(self, key: Key) -> Result<bool, Refusal> {
         self.change(key, Change::Stamp)
     }
 }

@@ -5,16 +5,16 @@
 //! The other table may have another size, if both grow. Then an entry may know less of its position than the buckets
 //! tell here: it is doubled, as a split would have done.
 
-use super::doubled::Counted;
-use super::entry::Entry;
-use super::geometry::Place;
-use super::growing::Growing;
-use super::insert::is_known_by;
-use super::placing::{Bucket, Placing};
-use super::{Buckets, Image, Stashed, Table};
 use crate::error::{Error, Refusal};
 use crate::layout::{Format, both};
 use crate::sizing::{self, MAX_DOUBLED};
+use crate::table::buckets::growing::Growing;
+use crate::table::doubled::Counted;
+use crate::table::entry::Entry;
+use crate::table::geometry::Place;
+use crate::table::items::insert::is_known_by;
+use crate::table::placing::{Bucket, Placing};
+use crate::table::{Buckets, Image, Stashed, Table};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
@@ -156,10 +156,10 @@ fn halves(Stashed { place: Place { position, entry }, copies }: Stashed) -> [Sta
 
 #[cfg(test)]
 mod tests {
-    use super::super::geometry::Key;
-    use super::super::growing::Growing;
     use super::*;
     use crate::layout::Packed;
+    use crate::table::buckets::growing::Growing;
+    use crate::table::geometry::Key;
 
     type Fp16x4 = Packed<16, 4>;
 

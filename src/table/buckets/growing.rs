@@ -4,11 +4,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::buckets::Buckets;
 use super::control::Control;
-use super::entry::{NoValues, Shape, Values};
-use super::geometry::{Geometry, Key};
-use super::placing::{Extent, GrowingPlacing, Grown, OUT_OF_CACHE_BUCKETS, common_mask};
 use super::stripes::Stripes;
 use super::versions::Versions;
 use crate::arch;
@@ -18,6 +14,10 @@ use crate::sync::array::PieceArray;
 use crate::sync::kept::{Kept, Node};
 use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering};
+use crate::table::buckets::Buckets;
+use crate::table::entry::{NoValues, Shape, Values};
+use crate::table::geometry::{Geometry, Key};
+use crate::table::placing::{Extent, GrowingPlacing, Grown, OUT_OF_CACHE_BUCKETS, common_mask};
 
 /// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket under loom, so that a
 /// model's table gets chunks while it grows.
@@ -25,7 +25,7 @@ const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 
 /// Words in chunks that are allocated as growth reaches them, and never move. Before the first chunk is whole, they are
 /// replaced by a longer array.
-pub(super) type Chunks = PieceArray<CHUNK_SHIFT>;
+pub(in crate::table) type Chunks = PieceArray<CHUNK_SHIFT>;
 
 /// How many times as long the words are that replace others; or up to eight times, where this makes them a whole chunk.
 const LENGTHENING: u64 = 4;
@@ -44,28 +44,28 @@ pub struct Growing<V = NoValues> {
     /// The number of buckets at the end of growth.
     max_buckets: u64,
     /// The sizes with which it was made.
-    pub(super) grown: Grown,
+    pub(in crate::table) grown: Grown,
     /// Bits of a ring.
-    pub(super) ring: u32,
+    pub(in crate::table) ring: u32,
     /// Mask of the bits of a position that all entries know.
     common: u64,
     values: V,
     /// In a box as the count of inconclusive lookups is.
-    pub(super) changing: TryBox<GrowthState>,
+    pub(in crate::table) changing: TryBox<GrowthState>,
 }
 
 /// What growth changes.
-pub(super) struct GrowthState {
+pub(in crate::table) struct GrowthState {
     /// On a line of its own.
-    pub(super) read: CachePadded<ReadByLookups>,
+    pub(in crate::table) read: CachePadded<ReadByLookups>,
     /// Checks of the load that found the mutex taken, since somebody made up for such ones.
     missed: AtomicU64,
 }
 
-pub(super) struct ReadByLookups {
+pub(in crate::table) struct ReadByLookups {
     extent: AtomicU64,
-    pub(super) stripes: Kept<Stripes>,
-    pub(super) versions: Kept<Versions>,
+    pub(in crate::table) stripes: Kept<Stripes>,
+    pub(in crate::table) versions: Kept<Versions>,
     /// Nobody reads a word that is missing: it is added before the extent that reaches it is published.
     words: Chunks,
 }
@@ -73,7 +73,7 @@ pub(super) struct ReadByLookups {
 impl<V: Values> Growing<V> {
     /// How far the table has grown by now.
     #[inline]
-    pub(super) fn extent(&self) -> Extent {
+    pub(in crate::table) fn extent(&self) -> Extent {
         // SeqCst: pairs with the store in `publish`. Whoever reads an old extent comes before all
         // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
         // visible.
@@ -81,45 +81,45 @@ impl<V: Values> Growing<V> {
     }
 
     #[inline]
-    pub(super) fn chunks(&self) -> &Chunks {
+    pub(in crate::table) fn chunks(&self) -> &Chunks {
         &self.changing.read.words
     }
 
     /// Where items are by this extent.
     #[inline]
-    pub(super) fn placement_by(&self, extent: Extent) -> GrowingPlacing<V> {
+    pub(in crate::table) fn placement_by(&self, extent: Extent) -> GrowingPlacing<V> {
         GrowingPlacing { extent, values: self.values }
     }
 
     /// The load that growth keeps.
-    pub(super) fn target_load(&self) -> f64 {
+    pub(in crate::table) fn target_load(&self) -> f64 {
         share(self.grown.target_load)
     }
 
     /// How many of the lowest bits of its position every entry knows.
-    pub(super) fn common_bits(&self) -> u32 {
+    pub(in crate::table) fn common_bits(&self) -> u32 {
         self.common.count_ones()
     }
 
     /// How many of the lowest bits of its position a new entry knows now.
-    pub(super) fn known_bits(&self) -> u32 {
+    pub(in crate::table) fn known_bits(&self) -> u32 {
         self.extent().level() + self.ring - 1
     }
 
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
-    pub(super) fn publish(&self, extent: Extent) {
+    pub(in crate::table) fn publish(&self, extent: Extent) {
         // SeqCst: pairs with the load in `extent`, for which it publishes the words.
         self.changing.read.extent.store(extent.bits(), Ordering::SeqCst);
     }
 
     /// A check of the load was in vain: another thread splits.
-    pub(super) fn miss(&self) {
+    pub(in crate::table) fn miss(&self) {
         // Relaxed, here and below: a number that orders nothing.
         self.changing.missed.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many checks were in vain since this was asked. One in the meantime may be lost.
-    pub(super) fn take_missed(&self) -> usize {
+    pub(in crate::table) fn take_missed(&self) -> usize {
         let missed = self.changing.missed.load(Ordering::Relaxed);
         if missed > 0 {
             self.changing.missed.store(0, Ordering::Relaxed);
@@ -274,7 +274,7 @@ fn is_short(words: u64) -> bool {
 }
 
 /// How many buckets there should be memory for, when there is memory for `reached`, too little for `buckets`.
-pub(super) fn next_reach(reached: u64, buckets: u64, max_buckets: u64) -> u64 {
+pub(in crate::table) fn next_reach(reached: u64, buckets: u64, max_buckets: u64) -> u64 {
     let piece = Chunks::PIECE_LEN as u64;
     let more = if is_short(reached) {
         let longer = LENGTHENING * reached;
@@ -299,11 +299,11 @@ mod tests {
 
     use rand::RngExt;
 
-    use super::super::Table;
     use super::*;
     use crate::layout::{Format, Packed};
     use crate::random::random;
     use crate::sizing::Sizing;
+    use crate::table::Table;
     use crate::table::entry::{Pair, ValueBits};
 
     type Fp16x4 = Packed<16, 4>;

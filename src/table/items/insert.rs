@@ -5,15 +5,15 @@
 
 use core::hint::select_unpredictable;
 
-use super::entry::Entry;
-use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
-use super::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing, Read};
-use super::stripes::{Locked, Stripe, Stripes};
-use super::{Attempt, Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
 use crate::layout::{Format, both};
 use crate::sync::{Backoff, Ordering};
+use crate::table::buckets::stripes::{Locked, Stripe, Stripes};
+use crate::table::entry::Entry;
+use crate::table::geometry::{Key, Place};
+use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing, Read};
+use crate::table::{Attempt, Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
 /// Searches are short from one stashed entry in so many slots on: they would open hundreds of buckets, most of them in
 /// vain.
@@ -21,12 +21,12 @@ const MUCH_STASHED: usize = 256;
 
 /// What an insert does if the table holds its item already.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Duplicates {
+pub(in crate::table) enum Duplicates {
     /// Stores one more.
     Allow,
     /// Stores nothing.
     Reject,
-    /// As `Reject`, in a table of [generations](super::generations): what is stored of a new item has the present
+    /// As `Reject`, in a table of [generations](crate::table::whole::generations): what is stored of a new item has the present
     /// stamp.
     Stamp,
 }
@@ -44,7 +44,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// One more entry. `Ok(false)`: of its position less is known than its buckets tell; never that of an item.
     #[inline(always)]
-    pub(super) fn insert_entry(self, key: Key) -> Result<bool, Refusal> {
+    pub(in crate::table) fn insert_entry(self, key: Key) -> Result<bool, Refusal> {
         let places = key.places();
         let buckets = self.locate(places);
         // Both stripes, before the words have come: the words only choose between them.
@@ -91,7 +91,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// Requests the words at which a search looks first, if an insert of `key` is going to need one.
-    pub(super) fn prefetch_search(self, key: Key) {
+    pub(in crate::table) fn prefetch_search(self, key: Key) {
         let buckets = self.locate(key.places());
         let words = both(buckets, |bucket| {
             // Relaxed: a hint.
@@ -118,7 +118,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Calls an insert of what is absent: in a user's model, as one step.
     #[inline(always)]
-    pub(super) fn insert_absent_in_turn(
+    pub(in crate::table) fn insert_absent_in_turn(
         self,
         insert: impl FnOnce() -> Result<bool, Refusal>,
     ) -> Result<bool, Refusal> {
@@ -132,7 +132,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// As `insert_unique`, with duplicates that are rejected.
     // Always inlined: how duplicates are rejected is known at compile time.
     #[inline(always)]
-    pub(super) fn insert_absent(self, key: Key, duplicates: Duplicates) -> Result<bool, Refusal> {
+    pub(in crate::table) fn insert_absent(
+        self,
+        key: Key,
+        duplicates: Duplicates,
+    ) -> Result<bool, Refusal> {
         let read = self.read_valid(key);
         // SeqCst loads, so the answer is right without a lock: two threads that each remove the
         // last copy but one and then look cannot both see the copy that the other removed.
@@ -150,7 +154,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
     /// has changed something meanwhile, or something of its group is stashed.
     #[inline(always)]
-    pub(super) fn store_absent(self, read: Read<F, B::Placing>, duplicates: Duplicates) -> bool {
+    pub(in crate::table) fn store_absent(
+        self,
+        read: Read<F, B::Placing>,
+        duplicates: Duplicates,
+    ) -> bool {
         let Read { key, buckets, words } = read;
         let (in_first, emptier) = emptier(words);
         if !emptier.has_room() {
@@ -273,7 +281,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.try_place_locked(&locked, buckets, key, duplicates)
     }
 
-    pub(super) fn try_place_locked<G>(
+    pub(in crate::table) fn try_place_locked<G>(
         self,
         locked: &Locked<'_, G>,
         buckets: [Bucket<B::Placing>; 2],
@@ -315,7 +323,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Whether there are as many entries as in a table that is full. Beside other threads it
     /// may be wrong by what they do meanwhile.
-    pub(super) fn looks_full(self) -> bool {
+    pub(in crate::table) fn looks_full(self) -> bool {
         let fixed = F::ID.properties().full;
         let full = self.buckets.growing().map_or(fixed, |growing| growing.full(fixed));
         let entries = self.stripes().occupied_hint() + self.stashed_entries();
@@ -409,7 +417,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// Whether as much is known of an entry as both of its buckets tell.
-pub(super) fn is_known_by<F: Format, P: Placing>(
+pub(in crate::table) fn is_known_by<F: Format, P: Placing>(
     places: [Place; 2],
     buckets: [Bucket<P>; 2],
 ) -> bool {
@@ -437,11 +445,11 @@ fn emptier<F: Format>([first, second]: [F; 2]) -> (bool, F) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::growing::Growing;
-    use super::super::path::OPENED;
+    use super::path::OPENED;
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
+    use crate::table::buckets::growing::Growing;
     use crate::table::entry::ValueBits;
 
     type Fp16x4 = Packed<16, 4>;

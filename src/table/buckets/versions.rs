@@ -3,7 +3,7 @@
 //! **Invariant:** the version of an entry is bumped after it is in its new place, and before it leaves the old one.
 //!
 //! One counter for each group of items, by a number that is the same for both positions of an item
-//! ([`Geometry::version_group`](super::geometry::Geometry::version_group)). A writer bumps it between the copy of an
+//! ([`Geometry::version_group`](crate::table::geometry::Geometry::version_group)). A writer bumps it between the copy of an
 //! entry into its other bucket and the clear of the first; a lookup that found nothing compares it before and after, as
 //! in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so that an ordinary insert writes to no
 //! line that a lookup reads but the bucket.
@@ -24,7 +24,7 @@ const BUCKETS_PER_GROUP: u64 = 128;
 const MIN_GROUPS: u64 = 8;
 
 pub struct Versions {
-    pub(super) groups: Masked<AtomicU64>,
+    pub(in crate::table) groups: Masked<AtomicU64>,
 }
 
 /// Whether the stash holds an entry of the group.
@@ -36,41 +36,41 @@ const RETIRED: u64 = u64::MAX;
 
 /// The version of one group as it was before the buckets were read.
 #[derive(Clone, Copy)]
-pub(super) struct ReadVersion<'a> {
+pub(in crate::table) struct ReadVersion<'a> {
     counter: &'a AtomicU64,
     version: u64,
 }
 
 /// How many groups the items of a table are in that may have so many buckets, a power of two; no more than stripes.
-pub(super) fn groups_of(buckets: u64) -> usize {
+pub(in crate::table) fn groups_of(buckets: u64) -> usize {
     power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS)
 }
 
 impl Versions {
     /// What so many counters take.
-    pub(super) fn bytes_for(groups: usize) -> u64 {
+    pub(in crate::table) fn bytes_for(groups: usize) -> u64 {
         (groups * size_of::<u64>()) as u64
     }
 
     /// Of so many groups, a power of two.
-    pub(super) fn try_new(groups: usize) -> Result<Self, NoMemory> {
+    pub(in crate::table) fn try_new(groups: usize) -> Result<Self, NoMemory> {
         let no_memory = NoMemory { bytes: groups * size_of::<u64>() };
         Ok(Self { groups: Masked::new(sync::try_zeroed(groups).ok_or(no_memory)?) })
     }
 
     /// The number of counters, a power of two.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::table) fn len(&self) -> usize {
         self.groups.len()
     }
 
     #[inline]
-    pub(super) fn counter(&self, group: usize) -> &AtomicU64 {
+    pub(in crate::table) fn counter(&self, group: usize) -> &AtomicU64 {
         self.groups.at(group)
     }
 
     /// Called before the buckets are read.
     #[inline]
-    pub(super) fn read(&self, group: usize) -> ReadVersion<'_> {
+    pub(in crate::table) fn read(&self, group: usize) -> ReadVersion<'_> {
         let counter = self.counter(group);
         // SeqCst: pairs with `stashed`, for which it is as the loads of words are for stores there: two threads that
         // each stash an item and then look for the other's cannot both miss it. As an Acquire load it pairs
@@ -82,14 +82,14 @@ impl Versions {
     /// What [`read`](Self::read) returned to a lookup, if something of the group was stashed then: from its
     /// [number](ReadVersion::number), which a call takes in a register. It is validated after the stash was read.
     #[inline]
-    pub(super) fn of_stashed(&self, group: usize, number: u64) -> ReadVersion<'_> {
+    pub(in crate::table) fn of_stashed(&self, group: usize, number: u64) -> ReadVersion<'_> {
         ReadVersion { counter: self.counter(group), version: number | STASHED }
     }
 
     /// Whether the stash holds an entry of the group, as far as the caller has seen: certainly, if it holds the stripes
     /// of an item of the group that is there.
     #[inline]
-    pub(super) fn any_stashed(&self, group: usize) -> bool {
+    pub(in crate::table) fn any_stashed(&self, group: usize) -> bool {
         // Relaxed: the stripes order it.
         self.counter(group).load(Ordering::Relaxed) & STASHED != 0
     }
@@ -97,27 +97,27 @@ impl Versions {
     /// Called after the entry was copied and before it is cleared where it was, under the
     /// stripe of the bucket that is cleared.
     #[inline]
-    pub(super) fn bump(&self, group: usize) {
+    pub(in crate::table) fn bump(&self, group: usize) {
         // Release: pairs with the Acquire of `read`.
         self.counter(group).fetch_add(ONE, Ordering::Release);
     }
 
     /// Called after a copy of an entry of the group was put into the stash: whether it is the first of the group there.
-    pub(super) fn stashed(&self, group: usize, is_first: bool) {
+    pub(in crate::table) fn stashed(&self, group: usize, is_first: bool) {
         // SeqCst: the insert takes effect here. Pairs with `read`.
         self.counter(group).fetch_add(ONE + u64::from(is_first), Ordering::SeqCst);
     }
 
     /// Called before a copy of an entry of the group is taken out of the stash: whether it is the last of the group
     /// there.
-    pub(super) fn unstash(&self, group: usize, is_last: bool) {
+    pub(in crate::table) fn unstash(&self, group: usize, is_last: bool) {
         // SeqCst: for lookups that do not look in the stash any more, the removal takes effect here. Pairs with
         // `read`. With the last of them, what is carried from the lowest bit is the bump.
         self.counter(group).fetch_add(ONE - u64::from(is_last), Ordering::SeqCst);
     }
 
     /// Bumps every group, of none of which anything is stashed any more.
-    pub(super) fn bump_all(&self) {
+    pub(in crate::table) fn bump_all(&self) {
         for group in &*self.groups {
             // Relaxed: whoever calls this holds all stripes.
             let stashed = group.load(Ordering::Relaxed) & STASHED;
@@ -128,7 +128,7 @@ impl Versions {
 
     /// Each counter begins where that of its groups is in `old`, of which it takes the place; `any_stashed` says of
     /// which of them the stash holds an entry. Nobody else has the counters of `self` yet.
-    pub(super) fn take_over(&self, old: &Self, any_stashed: impl Fn(usize) -> bool) {
+    pub(in crate::table) fn take_over(&self, old: &Self, any_stashed: impl Fn(usize) -> bool) {
         for (group, counter) in self.groups.iter().enumerate() {
             // Relaxed, both: whoever calls this holds all stripes, and publishes the counter.
             let version = old.counter(group).load(Ordering::Relaxed) & !STASHED;
@@ -137,7 +137,7 @@ impl Versions {
     }
 
     /// Called when others have been published in their place, while all stripes are held.
-    pub(super) fn retire(&self) {
+    pub(in crate::table) fn retire(&self) {
         for group in &*self.groups {
             // SeqCst: pairs with `read`. A lookup that begins with an older value comes before all that is inserted
             // from now on. One that begins with this value sees what is published, as by a Release store; and so does
@@ -150,20 +150,20 @@ impl Versions {
 impl ReadVersion<'_> {
     /// Whether the stash held an entry of the group.
     #[inline]
-    pub(super) fn any_stashed(self) -> bool {
+    pub(in crate::table) fn any_stashed(self) -> bool {
         self.version & STASHED != 0
     }
 
     /// The version without the bit of the stash.
     #[inline]
-    pub(super) fn number(self) -> u64 {
+    pub(in crate::table) fn number(self) -> u64 {
         self.version & !STASHED
     }
 
     /// Whether the version is still the same, and nothing of the group is stashed: then nothing of the group
     /// was moved while the buckets were read, and all of it is there. Called after the buckets were read.
     #[inline]
-    pub(super) fn validate(self) -> bool {
+    pub(in crate::table) fn validate(self) -> bool {
         // Relaxed: the Acquire loads of the buckets keep this load behind them, and one of them
         // that read a clear has synchronized with it and so with the bump before it.
         self.counter.load(Ordering::Relaxed) == self.number()
@@ -171,7 +171,7 @@ impl ReadVersion<'_> {
 
     /// As `validate`, after the stash was read as well.
     #[inline]
-    pub(super) fn validate_with_stash(self) -> bool {
+    pub(in crate::table) fn validate_with_stash(self) -> bool {
         // Relaxed: as in `validate`, and the same of the loads of the cells.
         self.version != RETIRED && self.counter.load(Ordering::Relaxed) == self.version
     }
@@ -179,9 +179,9 @@ impl ReadVersion<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Table;
     use super::*;
     use crate::layout::Packed;
+    use crate::table::Table;
 
     type Fp16x4 = Packed<16, 4>;
 

@@ -7,7 +7,7 @@
 //!
 //! **Insert.** The stamp that is stored is read under the stripe under which it is stored. So a writer that stops
 //! before it has the stripe reads it again. One that stops while it holds the stripe stops step 2 of the removal of a
-//! value (see [`expiry`](super::expiry)), with which the next `advance` begins: what it stores is of the generation
+//! value (see [`expiry`](super::retire)), with which the next `advance` begins: what it stores is of the generation
 //! that is present, or of the one before. An older stamp of the item is replaced, in one store under the stripe. That
 //! there is none is decided under both stripes, as in `insert_unique`: so an item that was seen within the window has
 //! one entry.
@@ -24,15 +24,15 @@
 
 use core::ops::RangeInclusive;
 
-use super::entry::{ValueBits, Values};
-use super::geometry::{Key, Place};
-use super::insert::Duplicates;
-use super::placing::{Placing, Read};
-use super::{Buckets, State, Table};
 use crate::error::Refusal;
 use crate::layout::Format;
 use crate::sizing::in_address_space;
 use crate::sync::Ordering;
+use crate::table::entry::{ValueBits, Values};
+use crate::table::geometry::{Key, Place};
+use crate::table::items::insert::Duplicates;
+use crate::table::placing::{Placing, Read};
+use crate::table::{Buckets, State, Table};
 
 /// The fewest generations, and the most.
 pub(crate) const COUNTS: RangeInclusive<u32> = 2..=256;
@@ -132,7 +132,7 @@ impl<B: Buckets> State<B> {
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// What is stored of a new item, while the stripe of its bucket is held.
     #[inline]
-    pub(super) fn stamped(self, key: Key, duplicates: Duplicates) -> Key {
+    pub(in crate::table) fn stamped(self, key: Key, duplicates: Duplicates) -> Key {
         if !B::Values::ANY || duplicates != Duplicates::Stamp {
             return key;
         }

@@ -23,18 +23,18 @@
 //! An entry that gets the value meanwhile may stay, or be dropped by a move. Step 6 waits for such a move: when the
 //! call has returned, it removes nothing any more.
 
-use super::entry::{ValueBits, Values};
-use super::geometry::Key;
-use super::placing::Bucket;
-use super::stripes::Locked;
-use super::{Buckets, State, Table};
 use crate::layout::{Format, Slot};
 use crate::sizing::in_address_space;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::table::buckets::stripes::Locked;
+use crate::table::entry::{ValueBits, Values};
+use crate::table::geometry::Key;
+use crate::table::placing::Bucket;
+use crate::table::{Buckets, State, Table};
 
 /// What becomes of entries by their values.
 #[derive(Default)]
-pub(super) struct Expiry {
+pub(in crate::table) struct Expiry {
     /// The value that is retiring, plus one; 0 if there is none.
     retiring: AtomicU64,
     /// Entries that were dropped in place of being moved, and not reported yet.
@@ -46,7 +46,7 @@ pub(super) struct Expiry {
 
 impl<B: Buckets> State<B> {
     /// The mutex of those who remove a value, merge, clear the table, or end a snapshot.
-    pub(super) fn lock_removing(&self) -> MutexGuard<'_, ()> {
+    pub(in crate::table) fn lock_removing(&self) -> MutexGuard<'_, ()> {
         self.turns.lock(&self.changing.expiry.removing)
     }
 
@@ -59,7 +59,7 @@ impl<B: Buckets> State<B> {
 
     /// Some entries with the value that is retiring are dropped. Called before the store that takes them out of a word,
     /// or, of the stash, while the stripes are held for which step 6 waits.
-    pub(super) fn add_dropped(&self, entries: usize) {
+    pub(in crate::table) fn add_dropped(&self, entries: usize) {
         // Relaxed: whoever sees a word without them has synchronized with that store.
         self.changing.expiry.dropped.fetch_add(entries as u64, Ordering::Relaxed);
     }
@@ -89,13 +89,13 @@ impl<B: Buckets> State<B> {
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The value in what a slot or a cell of the stash holds; 0 in a filter.
     #[inline]
-    pub(super) fn value_in(self, bits: u64) -> u32 {
+    pub(in crate::table) fn value_in(self, bits: u64) -> u32 {
         (bits >> (F::BITS - self.value_bits())) as u32
     }
 
     /// Whether what a slot or a cell of the stash holds is to be dropped.
     #[inline]
-    pub(super) fn is_retiring(self, bits: u64) -> bool {
+    pub(in crate::table) fn is_retiring(self, bits: u64) -> bool {
         // Acquire: whoever drops an entry before step 2 of the sweep passes on to lookups, with the bump, what was
         // stored before the sweep began, as the sweep itself does.
         let retiring = || self.changing.expiry.retiring.load(Ordering::Acquire);
@@ -103,7 +103,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// Called before an entry of this version group is dropped, under the stripe of its bucket.
-    pub(super) fn before_drop(self, group: usize) {
+    pub(in crate::table) fn before_drop(self, group: usize) {
         self.add_dropped(1);
         // For the reason given in `store_changed` in `remove`: the other bucket may hold another entry of the key.
         self.versions().bump(group);
@@ -112,7 +112,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Drops the entry of an item that was to leave `bucket` for a new one: what else is there is in `rest`.
     #[cold]
     #[inline(never)]
-    pub(super) fn drop_retiring<G>(
+    pub(in crate::table) fn drop_retiring<G>(
         self,
         locked: &Locked<'_, G>,
         bucket: usize,
@@ -143,7 +143,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     }
 
     /// Steps 1 to 5, while the mutex is held.
-    pub(super) fn remove_retiring(self, value: u32) -> u64 {
+    pub(in crate::table) fn remove_retiring(self, value: u32) -> u64 {
         self.retire(Some(value));
         self.pass_all();
         // Where entries were moved before: no move takes one any further.

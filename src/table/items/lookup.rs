@@ -3,12 +3,12 @@
 //! **Invariant:** a lookup that misses an item has read both of its buckets, and the stash if the version says so,
 //! while nothing of its version group was moved; or it has held their stripes.
 
-use super::entry::{Entry, ValueBits};
-use super::geometry::{Key, Place};
-use super::placing::{Bucket, Placing, Read};
-use super::{Buckets, Table};
 use crate::layout::{Candidates, Format};
 use crate::sync::Ordering;
+use crate::table::entry::{Entry, ValueBits};
+use crate::table::geometry::{Key, Place};
+use crate::table::placing::{Bucket, Placing, Read};
+use crate::table::{Buckets, Table};
 
 /// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
 const MAX_LOOKUP_ROUNDS: usize = 8;
@@ -67,7 +67,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// One round. `None`: it found nothing, and the version has changed meanwhile. The stash comes after the words: see
-    /// [`stash`](super::stash).
+    /// [`stash`](crate::table::stash).
     #[inline]
     fn look_once(self, key: Key) -> Option<bool> {
         let version = self.versions().read(self.geometry().version_group(key));
@@ -78,7 +78,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The words of these buckets.
     #[inline(always)]
-    pub(super) fn words_in<const N: usize>(self, buckets: [Bucket<B::Placing>; N]) -> [F; N] {
+    pub(in crate::table) fn words_in<const N: usize>(
+        self,
+        buckets: [Bucket<B::Placing>; N],
+    ) -> [F; N] {
         // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
@@ -91,13 +94,17 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// A table that has begun its next level since is read by the old level. That can find an entry that
     /// is none of the item, as a filter may, and misses none: where it could, a version was bumped.
     #[inline(always)]
-    pub(super) fn either_holds(self, key: Key) -> bool {
+    pub(in crate::table) fn either_holds(self, key: Key) -> bool {
         self.read(key, self.locate(key.places())).either_holds()
     }
 
     /// The item as the words of these buckets have it.
     #[inline(always)]
-    pub(super) fn read(self, key: Key, buckets: [Bucket<B::Placing>; 2]) -> Read<F, B::Placing> {
+    pub(in crate::table) fn read(
+        self,
+        key: Key,
+        buckets: [Bucket<B::Placing>; 2],
+    ) -> Read<F, B::Placing> {
         Read { key, buckets, words: self.words_in(buckets) }
     }
 
@@ -108,14 +115,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ///
     /// It repeats what a split has overtaken: at most twice for each level that passes.
     #[inline(always)]
-    pub(super) fn read_valid(self, key: Key) -> Read<F, B::Placing> {
+    pub(in crate::table) fn read_valid(self, key: Key) -> Read<F, B::Placing> {
         let (buckets, words) = self.read_valid_from(key.places(), self.locate(key.places()));
         Read { key, buckets, words }
     }
 
     /// As `read_valid`, of some places whose buckets were these some time ago.
     #[inline(always)]
-    pub(super) fn read_valid_from<const N: usize>(
+    pub(in crate::table) fn read_valid_from<const N: usize>(
         self,
         places: [Place; N],
         mut buckets: [Bucket<B::Placing>; N],
@@ -171,7 +178,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// As `get`, as a part of its caller's step.
     #[inline(always)]
-    pub(super) fn find_values(self, key: Key) -> Candidates {
+    pub(in crate::table) fn find_values(self, key: Key) -> Candidates {
         if let Some(candidates) = self.try_get(key) {
             return candidates;
         }
