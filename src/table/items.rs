@@ -5,3 +5,4 @@ pub(in crate::table) mod insert;
 pub(in crate::table) mod lookup;
 pub(in crate::table) mod path;
 pub(in crate::table) mod remove;
+mod seen;

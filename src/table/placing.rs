@@ -17,16 +17,12 @@
 //! | `values` | the values of the item in two words | |
 //! | `copies` | how many entries of the item one word has, now and however much the table grows | by the mask |
 //! | `longest` | of the entries of the item in each of two words one of which the most is known | yes |
-//! | `longest_again` | the same of one word that was read before | yes |
-//! | `holder_of_longest` | which of two words that were read has the longer one | yes |
 //!
 //! **Invariant:** of one bucket, `slot` and `place` are each other's inverse: what a place becomes in a slot, read
 //! again, is the place, as far as it is known.
 
 mod fixed;
 mod growing;
-
-use core::hint::select_unpredictable;
 
 pub(crate) use self::fixed::FixedPlacing;
 pub(crate) use self::growing::{Extent, GrowingPlacing, common_mask};
@@ -96,7 +92,7 @@ pub trait Placing: Copy + Send + Sync {
     fn values_matching<F: Format>(read: Read<F, Self>, mask: u64) -> MatchingValues;
 
     /// Of the entries of the item, with its value, in each word one of which the most is known.
-    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Longest>; 2];
+    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Found>; 2];
 }
 
 /// A bucket as its slots are read at one time. The places of an item are those with a position in the bucket.
@@ -156,7 +152,7 @@ impl<P: Placing> Bucket<P> {
 
     /// The word of one bucket alone, and the place of an item there.
     #[inline]
-    fn alone<F: Format>(self, word: F, Place { position, entry }: Place) -> Read<F, P> {
+    pub(super) fn alone<F: Format>(self, word: F, Place { position, entry }: Place) -> Read<F, P> {
         let key = Key { entry, first: position, second: position };
         Read { key, buckets: [self; 2], words: [word, F::EMPTY] }
     }
@@ -175,49 +171,6 @@ impl<P: Placing> Bucket<P> {
     #[inline]
     pub(super) fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
         P::Values::ANY && self.alone(word, item).either_holds()
-    }
-
-    /// As [`Placing::longest`], of a word that was seen before: most often it is still the same.
-    // Always inlined: what was seen would pass through memory.
-    #[inline(always)]
-    pub(super) fn longest_again<F: Format>(
-        self,
-        word: F,
-        item: Place,
-        seen: Seen<F, P>,
-    ) -> Option<Longest> {
-        if !P::GROWS {
-            // It takes no longer than to compare with what was seen.
-            let slot = self.slot::<F>(item)?;
-            return word.holds(slot).then_some(Longest { slot, known: 0 });
-        }
-        // Of one extent, the item has the same bucket.
-        let is_same = seen.bucket.is_of(self.placement) && seen.word.bits() == word.bits();
-        if is_same { seen.longest } else { self.longest_anew(word, item) }
-    }
-
-    /// Whether it is the first of two buckets that has the entry of an item, with its value, of which the most is
-    /// known, or one of them. `None`: neither has one.
-    #[inline]
-    pub(super) fn holder_of_longest<F: Format>(
-        [first, second]: [Seen<F, P>; 2],
-        [item, _]: [Place; 2],
-    ) -> Option<bool> {
-        if !P::GROWS {
-            let slot = first.bucket.slot::<F>(item)?;
-            let either = F::either_holds([first.word, second.word], slot, None);
-            return either.then(|| first.word.holds(slot));
-        }
-        let [first, second] = [first.known(), second.known()];
-        first.max(second).map(|_| first >= second)
-    }
-
-    /// Apart, as the other functions that run rarely.
-    #[cold]
-    #[inline(never)]
-    fn longest_anew<F: Format>(self, word: F, item: Place) -> Option<Longest> {
-        let [longest, _] = P::longest(self.alone(word, item));
-        longest
     }
 }
 
@@ -248,53 +201,19 @@ impl<F: Format, P: Placing> Read<F, P> {
     }
 }
 
-/// An entry in a bucket.
+/// An entry that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Longest {
+pub struct Found {
     pub(crate) slot: Slot,
     /// As of its [`Entry`](super::entry::Entry).
     pub(crate) known: u32,
 }
 
-/// What was seen of an item in a bucket.
-#[derive(Clone, Copy)]
-pub struct Seen<F, P> {
-    pub(super) bucket: Bucket<P>,
-    pub(super) word: F,
-    longest: Option<Longest>,
-}
-
-impl<F: Format, P: Placing> Seen<F, P> {
-    /// In each word.
-    #[inline(always)]
-    pub(crate) fn in_each(read: Read<F, P>) -> [Self; 2] {
-        let longest = P::longest(read);
-        let Read { buckets, words, .. } = read;
-        let look = |at: usize| Self { bucket: buckets[at], word: words[at], longest: longest[at] };
-        [look(0), look(1)]
-    }
-
-    /// The first of two of one placement, or the second. No branch: no processor could predict it.
+impl Found {
+    /// No slot has more than 32 bits.
     #[inline]
-    pub(super) fn select(in_first: bool, a: Self, b: Self) -> Self {
-        // Number by number: what is larger would be selected in memory.
-        let number = select_unpredictable(in_first, a.bucket.number, b.bucket.number);
-        let word = select_unpredictable(in_first, a.word.bits(), b.word.bits());
-        let slot = select_unpredictable(in_first, a.slot(), b.slot());
-        let known = select_unpredictable(in_first, a.known(), b.known());
-        let longest = known.map(|known| Longest { slot: Slot::new(slot), known });
-        let bucket = Bucket::at(a.bucket.placement, number);
-        Self { bucket, word: F::from_bits(word), longest }
-    }
-
-    #[inline]
-    fn slot(self) -> u64 {
-        self.longest.map_or(0, |longest| longest.slot.bits())
-    }
-
-    #[inline]
-    pub(super) fn known(self) -> Option<u32> {
-        self.longest.map(|longest| longest.known)
+    pub(super) fn bits(self) -> u32 {
+        self.slot.bits() as u32
     }
 }
 

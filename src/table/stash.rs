@@ -171,7 +171,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     #[inline]
     pub(super) fn read_stash(self, key: Key, mut found: impl FnMut(u32)) -> bool {
         let cells = self.cells_of(self.group_of(key));
-        cells.is_none_or(|cells| cells.read(self.query(key, false), |each| found(each.bits)))
+        cells
+            .is_none_or(|cells| cells.read(self.query(key, false), |each| found(each.entry.bits())))
     }
 
     /// Locks the cells of the item's group, if there is something in them. Called while the stripes of both
@@ -287,7 +288,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// while both stripes of the item are held.
     pub(super) fn each_stashed(self, key: Key, mut found: impl FnMut(u32)) {
         if let Some(writer) = self.lock_stash(key) {
-            writer.each(self.query(key, false), |each| found(each.bits));
+            writer.each(self.query(key, false), |each| found(each.entry.bits()));
         }
     }
 
@@ -314,7 +315,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// how many there were.
     pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> usize {
         let stashed = self.longest_stashed(key);
-        let is_exact = |(_, found): &(_, Match)| found.known == key.entry.known();
+        let is_exact = |(_, found): &(_, Match)| found.entry.known == key.entry.known();
         let Some((mut writer, found)) = stashed.filter(is_exact) else {
             return 0;
         };
@@ -381,10 +382,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         (mut writer, found): (Writer<'_>, Match),
         bits: u32,
     ) -> Result<(), Refusal> {
-        if bits == found.bits {
+        if bits == found.entry.bits() {
             return Ok(());
         }
-        let entry = Entry::knowing(bits.into(), found.known);
+        let entry = Entry::knowing(bits.into(), found.entry.known);
         let new = Key { entry, ..key };
         // One entry more, if another copy of the old one stays: not if there are about as many as slots.
         let is_more = found.copies > 1 && writer.copies_of(new.even()) == 0;
@@ -419,7 +420,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             return;
         }
         if let Some((mut writer, found)) = self.longest_stashed(key)
-            && found.known == place.entry.known()
+            && found.entry.known == place.entry.known()
             && self.try_place_locked(&locked, buckets, key, Duplicates::Allow) == Attempt::Stored
         {
             self.take_from_stash(key, &mut writer, found, 1);

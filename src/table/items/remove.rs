@@ -9,13 +9,14 @@
 //! stored has no other, but an item with a longer one would be missed if its short relative stayed and was removed
 //! later. Lengths are counted from the lowest bit of the position, and so are the same in both buckets.
 
+use super::seen::Seen;
 use crate::error::Refusal;
 use crate::layout::{Format, Slot, both};
 use crate::sync::Ordering;
 use crate::table::buckets::stripes::Locked;
 use crate::table::entry::{Entry, ValueBits};
 use crate::table::geometry::{Key, Place};
-use crate::table::placing::{Bucket, Longest, Seen};
+use crate::table::placing::{Bucket, Found};
 use crate::table::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
 /// What becomes of an entry that was found under the stripe of its bucket.
@@ -89,7 +90,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             bucket.longest_again(word, place, seen)
         } else {
             // All are of one length; `changed` looks whether it is there.
-            bucket.slot::<F>(place).map(|slot| Longest { slot, known: 0 })
+            bucket.slot::<F>(place).map(|slot| Found { slot, known: 0 })
         };
         let Some(longest) = longest else {
             return false;
@@ -144,7 +145,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         place: Place,
         seen: Seen<F, B::Placing>,
         change: Change,
-    ) -> (Option<Longest>, bool) {
+    ) -> (Option<Found>, bool) {
         let ([bucket], [word]) = self.read_valid_from([place], [seen.bucket]);
         let longest = bucket.longest_again(word, place, seen);
         let keeps_key = change == Change::Remove && bucket.holds_key(word, place);
@@ -176,12 +177,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let (locked, buckets) = self.lock(places, self.locate(places));
         let seen = Seen::in_each(self.read(key, buckets));
         if let Some((mut writer, found)) = self.longest_stashed(key)
-            && seen.iter().all(|look| look.known().is_none_or(|known| known <= found.known))
+            && seen.iter().all(|look| look.known().is_none_or(|known| known <= found.entry.known))
         {
             match change {
                 Change::Remove => self.take_from_stash(key, &mut writer, found, 1),
                 Change::Replace(_) | Change::Stamp => {
-                    let bits = self.replaced(found.bits.into(), change) as u32;
+                    let bits = self.replaced(found.entry.slot.bits(), change) as u32;
                     let replaced = self.replace_in_stash(key, (writer, found), bits);
                     drop(locked);
                     // As an insert that finds no room.

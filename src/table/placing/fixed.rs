@@ -4,7 +4,7 @@
 
 use super::super::entry::{Entry, Shape, Values};
 use super::super::geometry::{Geometry, Place};
-use super::{Bucket, Grown, Longest, Placing, Read};
+use super::{Bucket, Found, Grown, Placing, Read};
 use crate::layout::{Format, MatchingValues, Slot, both};
 
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +85,9 @@ impl<V: Values> Placing for FixedPlacing<V> {
     }
 
     #[inline]
-    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Longest>; 2] {
+    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Found>; 2] {
         let slot = held(read.key.entry);
-        both(read.words, |word| word.holds(slot).then_some(Longest { slot, known: 0 }))
+        both(read.words, |word| word.holds(slot).then_some(Found { slot, known: 0 }))
     }
 }
 

@@ -44,7 +44,7 @@ use core::hint::select_unpredictable;
 
 use super::super::entry::{Entry, Shape, Values};
 use super::super::geometry::{Geometry, Place};
-use super::{Bucket, Grown, Longest, Placing, Read};
+use super::{Bucket, Found, Grown, Placing, Read};
 use crate::arch::{Query, Ring};
 use crate::layout::{Format, MatchingValues, Slot, both};
 
@@ -332,11 +332,11 @@ impl<V: Values> Placing for GrowingPlacing<V> {
 
     /// An item that is itself an entry of which little is known has no entries of which more is.
     #[inline]
-    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Longest>; 2] {
+    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Found>; 2] {
         let level = read.buckets[0].level();
         let most = read.key.entry.known().saturating_sub(level);
         let longest = F::longest(read.words, Bucket::sought(read, None), most);
-        both(longest, |found| found.map(|(slot, known)| Longest { slot, known: level + known }))
+        both(longest, |found| found.map(|(slot, known)| Found { slot, known: level + known }))
     }
 }
 

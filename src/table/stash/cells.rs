@@ -30,10 +30,12 @@ use core::{iter, mem};
 
 use super::super::geometry::{self, Place};
 use crate::error::Refusal;
+use crate::layout::Slot;
 use crate::sync::array::{PieceArray, View};
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{AtomicU64, Count, Mutex, MutexGuard, Ordering};
 use crate::table::entry::Entry;
+use crate::table::placing::Found;
 
 /// Cells in a line: one for each byte of a word. Two in models.
 const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
@@ -85,9 +87,8 @@ pub(super) struct StashQuery {
 #[derive(Clone, Copy)]
 pub(in crate::table) struct Match {
     at: usize,
-    /// What a slot would hold of it, in a growing table without the ring.
-    pub(in crate::table) bits: u32,
-    pub(in crate::table) known: u32,
+    /// Its slot is what one would hold of it, in a growing table without the ring.
+    pub(in crate::table) entry: Found,
     pub(super) copies: usize,
 }
 
@@ -397,7 +398,8 @@ impl Cells {
                     && words.word(2 * at + 1).load(Ordering::Acquire) == position
                 {
                     let (bits, known, copies) = (first as u32, entry.known(), copies_in(first));
-                    found(Match { at, bits, known, copies });
+                    let entry = Found { slot: Slot::new(bits.into()), known };
+                    found(Match { at, entry, copies });
                 }
             }
             if tags & passing(hash) == 0 {
@@ -631,7 +633,11 @@ impl<'a> Writer<'a> {
     pub(super) fn held_at(&self, at: usize, place: Place) -> Option<Match> {
         let held = Stashed::of_words(self.array().held(at)?);
         let (bits, known) = (place.entry.bits(), place.entry.known());
-        (held.place == place).then_some(Match { at, bits, known, copies: held.copies })
+        (held.place == place).then_some(Match {
+            at,
+            entry: Found { slot: Slot::new(bits.into()), known },
+            copies: held.copies,
+        })
     }
 
     /// The number of entries.

@@ -61,7 +61,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 type Parts = (u32, u32, usize);
 
 fn parts(found: Match) -> Parts {
-    (found.bits, found.known, found.copies)
+    (found.entry.bits(), found.entry.known, found.copies)
 }
 
 /// The longest first.
