@@ -23,7 +23,7 @@ pub(crate) mod entry;
 mod geometry;
 mod growth;
 mod items;
-mod placing;
+pub(crate) mod placing;
 #[cfg(coucal_model)]
 #[path = "../loom-tests/inside/probe.rs"]
 pub mod probe;
@@ -103,7 +103,7 @@ struct Changing {
     mirror: Mirror,
     stash: Stash,
     expiry: Expiry,
-    /// The bits of the [`Clock`](generations::Clock).
+    /// The bits of the [`Clock`](whole::generations::Clock).
     present: AtomicU64,
 }
 
@@ -335,7 +335,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Moves an entry from one of its buckets to the other, and a new one into its place. One whose value is
-    /// [retiring](retire) is dropped. `hop` is its item, first where it is and then where it is to go.
+    /// [retiring](whole::retire) is dropped. `hop` is its item, first where it is and then where it is to go.
     /// `false`: it is not there any more, or there is no room for it, or it belongs to two buckets meanwhile; then
     /// nothing has changed.
     ///

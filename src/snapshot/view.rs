@@ -15,7 +15,7 @@ use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::sizing;
 use crate::table::entry::{NoValues, ValueBits, Values};
-use crate::table::whole::figures;
+use crate::table::placing::rates;
 use crate::table::{Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, prefix};
 
 /// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a
@@ -203,7 +203,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let (_, placement) = K::placed::<F>(grown, self.values);
         let entries = occupied + stashed;
         let words = self.words::<F>();
-        figures::false_positive_rate::<F, K>(placement, grown.buckets, value_bits, entries, words)
+        rates::false_positive_rate::<F, K>(placement, grown.buckets, value_bits, entries, words)
     }
 
     /// Calls `found` with each entry of the item in the stash, whatever its value is.

@@ -3,7 +3,7 @@
 //! **Invariant:** the other position of the other position is the first one, and of the two one is even and one is odd.
 //!
 //! Pure functions. In a table of fixed size a position is a bucket. In a growing table it is a number of 64 bits,
-//! and [`Extent`](super::buckets::growing::Extent) says which bucket it has.
+//! and [`Extent`](super::placing::Extent) says which bucket it has.
 //!
 //! A table of fixed size has m buckets, m even and at least 2, and needs no power of two: the
 //! first is `(x * m) >> 64`, the multiply-shift reduction of Lemire ("Fast Random Integer

@@ -23,6 +23,7 @@
 
 mod fixed;
 mod growing;
+pub(crate) mod rates;
 
 pub(crate) use self::fixed::FixedPlacing;
 pub(crate) use self::growing::{Extent, GrowingPlacing, common_mask};

@@ -7,17 +7,9 @@ use crate::sizing::{self, Sizing};
 use crate::sync::Ordering;
 use crate::table::buckets::growing::Growing;
 use crate::table::entry::Values;
-use crate::table::placing::{Bucket, Grown, Placing};
+use crate::table::placing::Grown;
+use crate::table::placing::rates::{false_positive_rate, power_of_half, sum_over_slots};
 use crate::table::{Buckets, Changing, State, Table};
-
-/// Words at most that [`false_positive_rate`] reads in a growing table. Those of the oldest entries, which weigh most,
-/// are one in 2^12 after thirteen doublings: about a dozen of the sample. As each doubling has the same share of the
-/// sum, that is then right within 3 % in two cases of three. After more doublings the sample misses most of the oldest
-/// entries.
-const WEIGHED: usize = 1 << 14;
-
-/// Words that it reads beside each other: those of a cache line.
-const BESIDE: usize = 8;
 
 impl<B: Buckets> State<B> {
     /// The number of buckets.
@@ -151,49 +143,4 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let (placement, buckets) = (self.buckets.placement(), self.present());
         of_others + sum_over_slots::<F, _>(placement, buckets, |bucket| self.word_now(bucket), adds)
     }
-}
-
-/// The share of absent items that are reported as present by a table with this number of entries, and these words.
-pub(crate) fn false_positive_rate<F: Format, P: Placing>(
-    placement: P,
-    buckets: usize,
-    value_bits: u32,
-    entries: usize,
-    word: impl Fn(usize) -> F,
-) -> f64 {
-    let properties = F::ID.properties();
-    if !P::GROWS {
-        let items_per_bucket = entries as f64 / buckets as f64;
-        return sizing::false_positive_rate(properties, items_per_bucket, value_bits);
-    }
-    let weight = sum_over_slots::<F, _>(placement, buckets, word, power_of_half);
-    sizing::false_positive_rate_of_grown(properties, weight, value_bits)
-}
-
-/// What each slot in use adds, by how much it knows of a position: an estimate from a sample of the words.
-fn sum_over_slots<F: Format, P: Placing>(
-    placement: P,
-    buckets: usize,
-    word: impl Fn(usize) -> F,
-    adds: impl Fn(u32) -> f64,
-) -> f64 {
-    // An odd number of lines apart: buckets that differ in their lowest bits.
-    let distance = BESIDE * (buckets.div_ceil(WEIGHED) | 1);
-    let (mut sum, mut sampled) = (0.0, 0);
-    for first in (0..buckets).step_by(distance) {
-        let beside = first..buckets.min(first + BESIDE);
-        sampled += beside.len();
-        for at in beside {
-            let bucket = Bucket::at(placement, at);
-            let known = |slot| bucket.place::<F>(slot).entry.known();
-            sum += word(at).slots_in_use().map(|slot| adds(known(slot))).sum::<f64>();
-        }
-    }
-    sum * buckets as f64 / sampled as f64
-}
-
-/// 2^-n, for n below 1,023: `exp2` would take most of the time of an estimate.
-#[inline]
-fn power_of_half(n: u32) -> f64 {
-    f64::from_bits(u64::from(1023 - n) << 52)
 }
