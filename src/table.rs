@@ -278,6 +278,7 @@ impl<B: Buckets> State<B> {
         self.clear_stash();
         also();
         splitting.clear();
+        drop(splitting);
         // Whoever clears and then looks is ordered with all who insert and then look, as by SeqCst
         // stores, which would take several times as long for a whole table.
         fence(Ordering::SeqCst);

@@ -80,6 +80,29 @@ pub trait Buckets: Sized + Send + Sync {
     /// What is allocated at most when there are so many buckets, of at first `initial` and at last `max_buckets`.
     fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64;
 
-    /// The buckets themselves, if they can grow.
+    /// The sizes with which they were made.
+    fn begun(&self) -> Grown;
+
+    /// The share of slots in use from which on a short search is enough, where it is `full` in a table of fixed size.
+    fn full(&self, full: f64) -> f64 {
+        full
+    }
+
+    /// How many of the lowest bits of its position every entry knows.
+    fn common_bits(&self) -> u32 {
+        0
+    }
+
+    /// How many of the lowest bits of its position a new entry knows now.
+    fn known_bits(&self) -> u32 {
+        0
+    }
+
+    /// Whether longer words may replace those that there are.
+    fn is_short(&self) -> bool {
+        false
+    }
+
+    /// The buckets themselves, if they can grow: for [`growth`](crate::table::growth) alone.
     fn growing(&self) -> Option<&Growing<Self::Values>>;
 }

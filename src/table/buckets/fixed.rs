@@ -103,6 +103,11 @@ impl<V: Values> Buckets for Fixed<V> {
         buckets.saturating_mul(8) + Control::bytes_for(stripes_of(max_buckets), max_buckets)
     }
 
+    fn begun(&self) -> Grown {
+        let buckets = self.words.len();
+        Grown { initial: buckets, buckets, doubled: 0, target_load: 0 }
+    }
+
     #[inline]
     fn growing(&self) -> Option<&Growing<V>> {
         None

@@ -96,16 +96,6 @@ impl<V: Values> Growing<V> {
         share(self.grown.target_load)
     }
 
-    /// How many of the lowest bits of its position every entry knows.
-    pub(in crate::table) fn common_bits(&self) -> u32 {
-        self.common.count_ones()
-    }
-
-    /// How many of the lowest bits of its position a new entry knows now.
-    pub(in crate::table) fn known_bits(&self) -> u32 {
-        self.extent().level() + self.ring - 1
-    }
-
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
     pub(in crate::table) fn publish(&self, extent: Extent) {
         // SeqCst: pairs with the load in `extent`, for which it publishes the words.
@@ -260,6 +250,28 @@ impl<V: Values> Buckets for Growing<V> {
         }
         let of_words = words.saturating_mul(8).saturating_add(Chunks::bytes_beside(reached, slabs));
         of_words.saturating_add(of_control + size_of::<GrowthState>() as u64)
+    }
+
+    fn begun(&self) -> Grown {
+        self.grown
+    }
+
+    fn full(&self, full: f64) -> f64 {
+        let extent = self.extent();
+        let even = extent.cursor() == 0 && extent.buckets() as u64 == self.max_buckets();
+        if even { full } else { self.full_load() }
+    }
+
+    fn common_bits(&self) -> u32 {
+        self.common.count_ones()
+    }
+
+    fn known_bits(&self) -> u32 {
+        self.extent().level() + self.ring - 1
+    }
+
+    fn is_short(&self) -> bool {
+        self.chunks().is_short()
     }
 
     #[inline]

@@ -50,15 +50,6 @@ fn is_sample_exact(buckets: u64) -> bool {
 }
 
 impl<V: Values> Growing<V> {
-    /// The share of slots in use from which on a short search is enough, where it is `full` in a table of
-    /// fixed size. In the middle of a level, half of the table has twice the demand of the other half, and
-    /// is full sooner.
-    pub(in crate::table) fn full(&self, full: f64) -> f64 {
-        let extent = self.extent();
-        let even = extent.cursor() == 0 && extent.buckets() as u64 == self.max_buckets();
-        if even { full } else { self.full_load() }
-    }
-
     /// The share of slots in use and stashed entries from which on a table is full that has not a whole number of levels.
     pub(in crate::table) fn full_load(&self) -> f64 {
         self.target_load() + UNEVEN_MARGIN

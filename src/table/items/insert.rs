@@ -324,8 +324,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Whether there are as many entries as in a table that is full. Beside other threads it
     /// may be wrong by what they do meanwhile.
     pub(in crate::table) fn looks_full(self) -> bool {
-        let fixed = F::ID.properties().full;
-        let full = self.buckets.growing().map_or(fixed, |growing| growing.full(fixed));
+        let full = self.buckets.full(F::ID.properties().full);
         let entries = self.stripes().occupied_hint() + self.stashed_entries();
         entries as f64 >= full * self.slots() as f64
     }

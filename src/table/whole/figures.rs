@@ -3,9 +3,8 @@
 use crossbeam_utils::CachePadded;
 
 use crate::layout::{Format, LayoutId};
-use crate::sizing::{self, Sizing};
+use crate::sizing::{self, Sizing, share};
 use crate::sync::Ordering;
-use crate::table::buckets::growing::Growing;
 use crate::table::entry::Values;
 use crate::table::placing::Grown;
 use crate::table::placing::rates::{false_positive_rate, power_of_half, sum_over_slots};
@@ -49,12 +48,8 @@ impl<B: Buckets> State<B> {
 
     /// The sizes of now.
     pub(crate) fn grown(&self) -> Grown {
-        let buckets = self.present();
-        self.buckets
-            .growing()
-            .map_or(Grown { initial: buckets, buckets, doubled: 0, target_load: 0 }, |growing| {
-                Grown { buckets, doubled: self.changing.doubled.slots(), ..growing.grown }
-            })
+        let doubled = self.changing.doubled.slots();
+        Grown { buckets: self.present(), doubled, ..self.buckets.begun() }
     }
 
     /// The maximum number of buckets.
@@ -73,8 +68,7 @@ impl<B: Buckets> State<B> {
 
     /// The items that the present size of a growing table is for; 0 for a table of fixed size.
     pub(crate) fn target_items(&self) -> usize {
-        let load = self.buckets.growing().map_or(0.0, Growing::target_load);
-        (self.slots() as f64 * load) as usize
+        (self.slots() as f64 * share(self.buckets.begun().target_load)) as usize
     }
 
     /// Lookups that gave up on a certain answer.

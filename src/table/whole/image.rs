@@ -159,7 +159,7 @@ impl<B: Buckets> State<B> {
 
     /// A mirror with all words that the table has.
     pub(in crate::table) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
-        let is_short = self.buckets.growing().is_some_and(|growing| growing.chunks().is_short());
+        let is_short = self.buckets.is_short();
         let held = is_short.then(|| self.hold());
         let splitting = (!is_short).then(|| self.changing.doubled.lock());
         // All words that the table has now. Whoever adds some from now on adds them here as well.

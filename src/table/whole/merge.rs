@@ -8,7 +8,6 @@
 use crate::error::{Error, Refusal};
 use crate::layout::{Format, both};
 use crate::sizing::{self, MAX_DOUBLED};
-use crate::table::buckets::growing::Growing;
 use crate::table::doubled::Counted;
 use crate::table::entry::Entry;
 use crate::table::geometry::Place;
@@ -29,7 +28,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let items = self.entries() + entries.saturating_sub(image.grown.doubled) as usize;
         self.grow_for(items).map_err(|_| Refusal::NoMemoryToStore)?;
         // How much slots can know of a position: as long as the merge takes, no less.
-        let least = self.buckets.growing().map_or(0, Growing::known_bits);
+        let least = self.buckets.known_bits();
         self.name_doubled(&image.doubled_of)?;
         for (at, entry) in self.entries_of(image).enumerate() {
             if let Err(error) = self.insert_parts(entry, least) {
@@ -130,7 +129,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Whether as much is known of this entry as its buckets tell, and as all entries know.
     fn is_known(self, place: Place) -> bool {
         let places = self.geometry().key_of(place).places();
-        let common = self.buckets.growing().map_or(0, Growing::common_bits);
+        let common = self.buckets.common_bits();
         place.entry.known() >= common && is_known_by::<F, _>(places, self.locate(places))
     }
 
@@ -181,7 +180,7 @@ mod tests {
     #[test]
     fn no_more_parts_are_taken_back_than_were_doubled() {
         let table = Table::<Fp16x4, Growing>::try_new(32, 1 << 16).unwrap();
-        let level = Growing::common_bits(table.buckets.growing().unwrap());
+        let level = table.buckets.common_bits();
         table.grow_to(1 << level).unwrap();
         let entry = Entry::knowing(table.key(1).entry.bits().into(), level);
         let short = Stashed { place: Place { position: 6, entry }, copies: 3 };
