@@ -475,7 +475,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         check_lengths(items.len(), found.len())?;
         by_format!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
-            table.answer_each(items, key, found, move |key| table.contains(key));
+            table.answer_each(items, key, found, move |_, key| table.contains(key));
         });
         Ok(())
     }
@@ -522,7 +522,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         check_lengths(items.len(), ages.len())?;
         by_format!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
-            table.answer_each(items, key, ages, move |key| table.age(key));
+            table.answer_each(items, key, ages, move |_, key| table.age(key));
         });
         Ok(())
     }

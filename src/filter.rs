@@ -249,6 +249,35 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         by_format!(self.inner, table => table.count(table.key(hash)))
     }
 
+    /// Writes to `counts` how many copies there are of each item: [`count`](Self::count) for a batch, which hides the
+    /// latency of memory in a filter larger than the cache. The batch is not atomic. Blocks as `count` does, for each
+    /// item by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// filter.insert_many(&["egg", "egg"])?;
+    /// let mut counts = [0; 2];
+    /// filter.count_many(&["egg", "nest"], &mut counts)?;
+    /// assert_eq!(counts, [2, filter.count("nest")]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn count_many<Q: Item<S>>(&self, items: &[Q], counts: &mut [usize]) -> Result<(), Error> {
+        check_lengths(items.len(), counts.len())?;
+        by_format!(self.inner, table => {
+            let key = move |item: &Q| table.key(self.hash_of(item));
+            table.answer_each(items, key, counts, move |_, key| table.count(key));
+        });
+        Ok(())
+    }
+
     /// Writes to `found` whether each item is in the filter: [`contains`](Self::contains) for a
     /// batch, which hides the latency of memory in a filter larger than the cache. The batch is not
     /// atomic: it is one lookup for each item.
@@ -275,7 +304,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         check_lengths(items.len(), found.len())?;
         by_format!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
-            table.answer_each(items, key, found, move |key| table.contains(key));
+            table.answer_each(items, key, found, move |_, key| table.contains(key));
         });
         Ok(())
     }

@@ -45,7 +45,7 @@ pub use self::constructors::{MapletBuilder, Maplets};
 ///   load.
 /// * **A replacement is atomic**: while [`replace`](Self::replace) runs, a lookup sees the old value or the
 ///   new one, and never neither; of a stashed pair, for a moment it may see both.
-/// * **Lookups**: [`contains_key`](Self::contains_key) is wait-free. [`get`](Self::get) waits for no writer
+/// * **Lookups**: [`contains_key`](Self::contains_key) and [`contains`](Self::contains) are wait-free. [`get`](Self::get) waits for no writer
 ///   either in its first seven rounds; if pairs of its version group are moved in each of them, it takes
 ///   the locks of the two buckets of the key. It allocates only if values of the key are stashed.
 /// * **The others** are those of filters, in the [documentation of the crate](crate#guarantees): an
@@ -60,9 +60,9 @@ pub use self::constructors::{MapletBuilder, Maplets};
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
-/// | `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
+/// | `contains_key`, `contains`, `count`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
 /// | `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
-/// | `insert_if_absent` | as `insert_unique` | the same |
+/// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_unique` | the same |
 /// | `update` | as `get`, then as `replace`; again if another thread was faster | the same; nothing while your function runs |
 /// | `remove_value` | another one, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; two stripes and the mutex of the shard for each stashed pair that goes; in a growable maplet once the growth mutex | one stripe at a time, for a load and a store; these two and the mutex, for some stores |
 /// | `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 7 rounds or more, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
@@ -271,6 +271,89 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.inner.contains(self.hash_of(key))
     }
 
+    /// Whether `key` has the value `value`. `false` is certain; `true` may be wrong, as often as
+    /// [`get`](Self::get) returns this value as a false candidate: once in 2^[`value_bits`](Self::value_bits) of them.
+    /// (For a value of more bits it returns `false`, since no key has such a value.)
+    ///
+    /// Wait-free, as [`CuckooFilter::contains`](crate::CuckooFilter::contains) is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// assert!(maplet.contains("egg", 7) && !maplet.contains("egg", 9));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> bool {
+        let pair = self.pair(key, value);
+        self.fits(value)
+            && by_format!(lookup: self.inner, table => table.contains_pair(table.key_of(pair)))
+    }
+
+    /// The number of copies of the pair of `key` and `value`, those of its false positives included. (For a value of
+    /// more bits than [`value_bits`](Self::value_bits) it returns 0.)
+    ///
+    /// Blocks as [`CuckooFilter::count`](crate::CuckooFilter::count) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_many(&[("egg", 7), ("egg", 7), ("egg", 9)])?;
+    /// assert_eq!((maplet.count("egg", 7), maplet.count("egg", 8)), (2, 0));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn count<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> usize {
+        if !self.fits(value) {
+            return 0;
+        }
+        let pair = self.pair(key, value);
+        by_format!(self.inner, table => table.count(table.key_of(pair)))
+    }
+
+    /// Writes to `counts` how many copies there are of each pair: [`count`](Self::count) for a batch, which hides the
+    /// latency of memory in a maplet larger than the cache. The batch is not atomic. Blocks as `count` does, for each
+    /// pair by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_many(&[("egg", 7), ("egg", 7)])?;
+    /// let mut counts = [0; 2];
+    /// maplet.count_many(&[("egg", 7), ("egg", 9)], &mut counts)?;
+    /// assert_eq!(counts, [2, 0]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn count_many<Q: Item<S>>(
+        &self,
+        pairs: &[(Q, u32)],
+        counts: &mut [usize],
+    ) -> Result<(), Error> {
+        check_lengths(pairs.len(), counts.len())?;
+        by_format!(self.inner, table => {
+            let key = move |(key, value): &(Q, u32)| table.key_of(self.pair(key, *value));
+            table.answer_each(pairs, key, counts, move |&(_, value), key| {
+                if self.fits(value) { table.count(key) } else { 0 }
+            });
+        });
+        Ok(())
+    }
+
     /// Replaces the value `old` of `key` by `new`, in one store: a lookup sees the old value or the new one,
     /// and never neither. (Of a pair in the [stash](crate#what-finds-no-room) it may see both for a moment.) Returns
     /// whether there was such a pair. Of several copies it replaces one.
@@ -343,6 +426,43 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.check(value)?;
         let pair = self.pair(key, value);
         Ok(by_format!(self.inner, table => table.insert_unique_item(pair))?)
+    }
+
+    /// Adds the pair of `key` and `value` unless this very pair is there: returns `Ok(true)` if it was added. Other
+    /// values of the key do not matter. Of threads that do this at once for a pair that is not there, exactly one gets
+    /// `true`.
+    ///
+    /// A pair that collides with that of another key is taken for it. So two keys may share a pair: **do not
+    /// [remove](Self::remove) single pairs from such a maplet**, for the reason that
+    /// [`insert_unique`](crate::CuckooFilter::insert_unique) gives. [`remove_value`](Self::remove_value) is no danger.
+    ///
+    /// Blocks as [`insert_unique`](crate::CuckooFilter::insert_unique) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert); then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// // Which of 64 segments hold a word, each of them once?
+    /// let segments = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert!(segments.insert_pair_if_absent("egg", 7)?);
+    /// assert!(segments.insert_pair_if_absent("egg", 9)?);
+    /// assert!(!segments.insert_pair_if_absent("egg", 7)?);
+    /// assert_eq!(segments.len(), 2);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn insert_pair_if_absent<Q: Item<S> + ?Sized>(
+        &self,
+        key: &Q,
+        value: u32,
+    ) -> Result<bool, Error> {
+        self.check(value)?;
+        let pair = self.pair(key, value);
+        Ok(by_format!(self.inner, table => table.insert_pair_unique(table.key_of(pair)))?)
     }
 
     /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has
@@ -547,7 +667,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         check_lengths(keys.len(), candidates.len())?;
         by_format!(self.inner, table => {
             let key = move |key: &Q| table.key(self.hash_of(key));
-            table.answer_each(keys, key, candidates, move |key| table.get(key));
+            table.answer_each(keys, key, candidates, move |_, key| table.get(key));
         });
         Ok(())
     }
@@ -571,6 +691,60 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         // It fails only if there are more or fewer answers than keys.
         let _ = self.get_many(keys, &mut candidates);
         candidates
+    }
+
+    /// Writes to `found` whether each key has its value: [`contains`](Self::contains) for a batch, which hides the
+    /// latency of memory in a maplet larger than the cache. The batch is not atomic: it is one lookup for each pair.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// let mut found = [false; 2];
+    /// maplet.contains_many(&[("egg", 7), ("egg", 9)], &mut found)?;
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn contains_many<Q: Item<S>>(
+        &self,
+        pairs: &[(Q, u32)],
+        found: &mut [bool],
+    ) -> Result<(), Error> {
+        check_lengths(pairs.len(), found.len())?;
+        by_format!(self.inner, table => {
+            let key = move |(key, value): &(Q, u32)| table.key_of(self.pair(key, *value));
+            table.answer_each(pairs, key, found, move |&(_, value), key| {
+                self.fits(value) && table.contains_pair(key)
+            });
+        });
+        Ok(())
+    }
+
+    /// As [`contains_many`](Self::contains_many), but returns the answers in a new vector.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// assert_eq!(maplet.contains_each(&[("egg", 7), ("egg", 9)]), [true, false]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn contains_each<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Vec<bool> {
+        let mut found = vec![false; pairs.len()];
+        // It fails only if there are more or fewer answers than pairs.
+        let _ = self.contains_many(pairs, &mut found);
+        found
     }
 
     /// Removes one of each pair of a key and a value, in order, and writes to `removed` whether there was

@@ -49,6 +49,8 @@ pub enum Op {
     InsertIfAbsent(u16),
     /// Another value for one of a key of a maplet.
     Update(u16),
+    /// A pair of a maplet, unless it is there.
+    InsertPairIfAbsent(u16),
 }
 
 /// A filter or a maplet, and what it must hold.
@@ -159,7 +161,7 @@ impl Modelled {
     /// Does the same to the subject and to the model. `other` has the same layout.
     pub fn apply(&mut self, op: Op, other: &mut Self) {
         use Op::{
-            Clear, Insert, InsertIfAbsent, InsertMany, InsertUniqueOrReplace,
+            Clear, Insert, InsertIfAbsent, InsertMany, InsertPairIfAbsent, InsertUniqueOrReplace,
             InsertUniqueOrReplaceMany, Look, LookMany, Merge, Remove, RemoveMany, RemoveValue,
             Reserve, Restore, Swap, Update,
         };
@@ -171,6 +173,7 @@ impl Modelled {
             | Look(key)
             | RemoveValue(key)
             | InsertIfAbsent(key)
+            | InsertPairIfAbsent(key)
             | Update(key) => vec![key],
             InsertMany(first, count)
             | InsertUniqueOrReplaceMany(first, count)
@@ -197,10 +200,19 @@ impl Modelled {
             RemoveValue(_) if is_maplet => self.remove_value(items[0].1),
             InsertIfAbsent(key) if is_maplet => {
                 self.make_way(key, 1);
-                self.insert_if_absent(items[0]);
+                let is_absent = self.model.values(items[0].0).is_empty();
+                self.insert_if_absent(items[0], is_absent, Subject::insert_if_absent);
+            }
+            InsertPairIfAbsent(key) if is_maplet => {
+                self.make_way(key, 1);
+                let is_absent = self.model.count(self.entry(items[0])) == 0;
+                self.insert_if_absent(items[0], is_absent, Subject::insert_pair_if_absent);
             }
             Update(_) if is_maplet => self.update(items[0].0, new[0]),
-            Look(_) | RemoveValue(_) | InsertIfAbsent(_) | Update(_) => drop(self.look(items[0].0)),
+            Look(_) | RemoveValue(_) | InsertIfAbsent(_) | InsertPairIfAbsent(_) | Update(_) => {
+                self.look(items[0].0);
+                assert_eq!(self.subject.count(items[0]), self.model.count(self.entry(items[0])));
+            }
             LookMany(..) => {
                 self.look_many(&items.iter().map(|&(hash, _)| hash).collect::<Vec<_>>());
             }
@@ -474,10 +486,14 @@ impl Modelled {
         self.settle();
     }
 
-    fn insert_if_absent(&mut self, item: Item) {
+    fn insert_if_absent(
+        &mut self,
+        item: Item,
+        is_absent: bool,
+        insert: fn(&dyn Subject, Item) -> Result<bool, Error>,
+    ) {
         let known = self.known();
-        let is_absent = self.model.values(item.0).is_empty();
-        match self.subject.insert_if_absent(item) {
+        match insert(&*self.subject, item) {
             Ok(new) => {
                 assert_eq!(new, is_absent, "{:?}", self.subject);
                 if new {

@@ -23,8 +23,9 @@ pub type Item = (u64, Value);
 /// A batch of items that is ready to be inserted.
 pub type Batch<'a> = Box<dyn Fn() -> Result<(), Error> + 'a>;
 
-/// Whether a hash is there, and its values.
-pub type Viewed = (bool, Vec<Value>);
+/// What a view says of a hash: whether it is there, its values, and how often it is there with each value that was
+/// asked for.
+pub type Viewed = (bool, Vec<Value>, Vec<usize>);
 
 /// A filter or a maplet. A filter is used as a maplet in which each value is 0.
 pub trait Subject: Any + Debug + Send + Sync {
@@ -108,23 +109,33 @@ pub trait Subject: Any + Debug + Send + Sync {
     fn update(&self, _: u64, _: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
         unreachable!("a filter has no values")
     }
+    /// Only for maplets.
+    fn insert_pair_if_absent(&self, _: Item) -> Result<bool, Error> {
+        unreachable!("a filter has no values")
+    }
     fn remove(&self, item: Item) -> bool;
     fn remove_each(&self, items: &[Item]) -> Vec<bool>;
     /// All in ascending order.
     fn values(&self, hash: u64) -> Vec<Value>;
     fn contains(&self, hash: u64) -> bool;
+    /// How often an item is there, with its value. Other lookups of it agree.
+    fn count(&self, item: Item) -> usize;
+    /// How often a hash is there with each value that is asked for.
+    fn counts(&self, hash: u64) -> Vec<usize> {
+        asked(self.value_bits()).into_iter().map(|value| self.count((hash, value))).collect()
+    }
     fn contains_each(&self, hashes: &[u64]) -> Vec<bool>;
     /// By one batch, all in ascending order; of a filter only whether there is one.
     fn values_each(&self, hashes: &[u64]) -> Vec<Vec<Value>>;
-    /// What a view of these bytes, as of its snapshot, says of each hash: whether it is there, and its values in
-    /// ascending order.
+    /// What a view of these bytes, as of its snapshot, says of each hash; its values in ascending order.
     fn viewed(&self, bytes: &[u8], is_trusted: bool, hashes: &[u64]) -> Result<Vec<Viewed>, Error>;
     /// A view of these bytes, those of its snapshot, says of each hash what it says itself.
     fn assert_viewed(&self, bytes: &[u8], hashes: &[u64]) {
         for is_trusted in [false, true] {
             let viewed = self.viewed(bytes, is_trusted, hashes).expect("a snapshot");
             for (&hash, viewed) in hashes.iter().zip(viewed) {
-                assert_eq!(viewed, (self.contains(hash), self.values(hash)), "{hash:x}");
+                let own = (self.contains(hash), self.values(hash), self.counts(hash));
+                assert_eq!(viewed, own, "{hash:x}");
             }
         }
     }
@@ -252,6 +263,12 @@ subject! {
     fn remove(&self, (hash, _): Item) -> bool {
         self.remove(&Prehashed(hash))
     }
+    fn count(&self, (hash, _): Item) -> usize {
+        let (item, mut counts) = (Prehashed(hash), [usize::MAX; 2]);
+        self.count_many(&[item; 2], &mut counts).expect("as long");
+        assert_eq!(counts, [self.count(&item); 2]);
+        counts[0]
+    }
     fn values(&self, hash: u64) -> Vec<Value> {
         vec![0; self.count(&Prehashed(hash))]
     }
@@ -275,9 +292,10 @@ subject! {
         let mut found = stale(hashes.len());
         view.contains_many(Prehashed::slice(hashes), &mut found).expect("as long");
         let of_each = |(&hash, found)| {
-            let hash = Prehashed(hash);
+            let (hash, mut counts) = (Prehashed(hash), [usize::MAX]);
             assert_eq!(view.contains(&hash), found);
-            (found, vec![0; view.count(&hash)])
+            view.count_many(&[hash], &mut counts).expect("as long");
+            (found, vec![0; view.count(&hash)], counts.to_vec())
         };
         Ok(hashes.iter().zip(found).map(of_each).collect())
     }
@@ -306,6 +324,18 @@ subject! {
     }
     fn insert_if_absent(&self, (hash, value): Item) -> Result<bool, Error> {
         self.insert_if_absent(&Prehashed(hash), value)
+    }
+    fn insert_pair_if_absent(&self, (hash, value): Item) -> Result<bool, Error> {
+        self.insert_pair_if_absent(&Prehashed(hash), value)
+    }
+    fn count(&self, (hash, value): Item) -> usize {
+        let (key, count) = (Prehashed(hash), self.count(&Prehashed(hash), value));
+        assert_eq!(self.contains(&key, value), count > 0);
+        assert_eq!(self.contains_each(&[(key, value); 2]), [count > 0; 2]);
+        let mut counts = [usize::MAX; 2];
+        self.count_many(&[(key, value); 2], &mut counts).expect("as long");
+        assert_eq!(counts, [count; 2]);
+        count
     }
     fn update(&self, hash: u64, new: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
         self.update(&Prehashed(hash), new).expect("a value that fits, and memory")
@@ -340,10 +370,25 @@ subject! {
         let of_each = |(&hash, found)| {
             let (key, values) = (Prehashed(hash), ascending(found));
             assert_eq!(ascending(view.get(&key)), values);
-            (view.contains_key(&key), values)
+            let count = |value| {
+                let (pairs, mut found, mut counts) = ([(key, value)], [false], [usize::MAX]);
+                view.contains_many(&pairs, &mut found).expect("as long");
+                view.count_many(&pairs, &mut counts).expect("as long");
+                assert_eq!(counts, [view.count(&key, value)]);
+                assert_eq!(found, [view.contains(&key, value)]);
+                assert_eq!(found, [counts[0] > 0]);
+                counts[0]
+            };
+            (view.contains_key(&key), values, asked(view.value_bits()).into_iter().map(count).collect())
         };
         Ok(hashes.iter().zip(found).map(of_each).collect())
     }
+}
+
+/// The values that a hash is asked for: the first ones, the last, and one that is too large; of a filter 0.
+fn asked(value_bits: u32) -> Vec<Value> {
+    let end = 1 << value_bits;
+    if end == 1 { vec![0] } else { (0..end.min(4)).chain([end - 1, end]).collect() }
 }
 
 /// Answers of some batch before: what a slice held must not matter.

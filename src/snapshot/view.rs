@@ -14,7 +14,7 @@ use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::sizing;
-use crate::table::entry::{NoValues, ValueBits, Values};
+use crate::table::entry::{NoValues, Pair, ValueBits, Values};
 use crate::table::placing::rates;
 use crate::table::{Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, prefix};
 
@@ -132,66 +132,68 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         |number| F::from_bits(words.get(number).map_or(0, |&word| u64::from_le_bytes(word)))
     }
 
-    /// Whether there is an entry of the item, whatever its value is.
+    /// Whether there is an entry of the item, with its value, or whatever its value is.
     #[inline]
-    fn holds(&self, hash: u64) -> bool {
+    fn holds<const WITH_VALUE: bool>(&self, item: V::Item) -> bool {
         // The most frequent layout without a choice.
         if self.header.layout == LayoutId::Fp16x4 && !self.header.grows {
-            return self.holds_in::<<Fp16x4 as Layout>::Format, FixedPlacing<V>>(hash);
+            type Likely = <Fp16x4 as Layout>::Format;
+            return self.holds_in::<Likely, FixedPlacing<V>>(item, WITH_VALUE);
         }
-        self.holds_in_any(hash)
+        self.holds_in_any(item, WITH_VALUE)
     }
 
     #[inline(never)]
-    fn holds_in_any(&self, hash: u64) -> bool {
-        by_kind!(self, holds_in(hash))
+    fn holds_in_any(&self, item: V::Item, with_value: bool) -> bool {
+        by_kind!(self, holds_in(item, with_value))
     }
 
-    fn count(&self, hash: u64) -> usize {
-        by_kind!(self, count_in(hash))
+    /// The copies of the item, with its value.
+    fn count(&self, item: V::Item) -> usize {
+        by_kind!(self, count_in(item))
     }
 
     /// The values of the key.
-    fn values(&self, hash: u64) -> Candidates {
-        by_kind!(self, values_in(hash))
+    fn values(&self, item: V::Item) -> Candidates {
+        by_kind!(self, values_in(item))
     }
 
     // Always inlined: a call takes more instructions.
     #[inline(always)]
-    fn holds_in<F: Format, K: Placing<Values = V>>(&self, hash: u64) -> bool {
-        let read = self.read::<F, K>(hash);
-        if read.either_holds() {
+    fn holds_in<F: Format, K: Placing<Values = V>>(&self, item: V::Item, with_value: bool) -> bool {
+        let read = self.read::<F, K>(item);
+        if read.either_holds(with_value) {
             return true;
         }
         let mut found = false;
-        self.each_stashed(read.key, |_| found = true);
+        self.each_stashed(read.key, with_value, |_| found = true);
         found
     }
 
-    /// The key with this hash, its buckets, and their words.
+    /// The key of an item, its buckets, and their words.
     // Always inlined: what it returns is more than registers take.
     #[inline(always)]
-    fn read<F: Format, K: Placing<Values = V>>(&self, hash: u64) -> Read<F, K> {
+    fn read<F: Format, K: Placing<Values = V>>(&self, item: V::Item) -> Read<F, K> {
         let (geometry, placement) = K::placed::<F>(self.header.grown, self.values);
-        let key = geometry.key(hash);
+        let key = geometry.key_of_item::<V>(item);
         let buckets = both(key.places(), |place| Bucket::of(placement, place));
         Read { key, buckets, words: both(buckets, |bucket| self.words()(bucket.number())) }
     }
 
-    fn count_in<F: Format, K: Placing<Values = V>>(&self, hash: u64) -> usize {
-        let Read { key, buckets, words } = self.read::<F, K>(hash);
+    fn count_in<F: Format, K: Placing<Values = V>>(&self, item: V::Item) -> usize {
+        let Read { key, buckets, words } = self.read::<F, K>(item);
         let copies = |at: usize| buckets[at].copies(words[at], key.places()[at], None);
         let mut count = copies(0) + copies(1);
-        self.each_stashed(key, |stashed| count += stashed.copies);
+        self.each_stashed(key, true, |stashed| count += stashed.copies);
         count
     }
 
     #[inline]
-    fn values_in<F: Format, K: Placing<Values = V>>(&self, hash: u64) -> Candidates {
-        let read = self.read::<F, K>(hash);
+    fn values_in<F: Format, K: Placing<Values = V>>(&self, item: V::Item) -> Candidates {
+        let read = self.read::<F, K>(item);
         let mut candidates = read.values();
         let shift = F::BITS - self.header.value_bits;
-        self.each_stashed(read.key, |stashed| {
+        self.each_stashed(read.key, false, |stashed| {
             candidates.add(stashed.place.entry.bits() >> shift);
         });
         candidates.sort_added();
@@ -206,20 +208,21 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         rates::false_positive_rate::<F, K>(placement, grown.buckets, value_bits, entries, words)
     }
 
-    /// Calls `found` with each entry of the item in the stash, whatever its value is.
+    /// Calls `found` with each entry of the item in the stash, with its value, or whatever its value is.
     #[inline]
-    fn each_stashed(&self, key: Key, found: impl FnMut(Stashed)) {
+    fn each_stashed(&self, key: Key, with_value: bool, found: impl FnMut(Stashed)) {
         if self.header.stashed > 0 {
-            self.search_stash(key, found);
+            self.search_stash(key, with_value, found);
         }
     }
 
     /// The entries are in order of their lengths, then of their positions: each length that occurs is searched.
     #[cold]
     #[inline(never)]
-    fn search_stash(&self, key: Key, mut found: impl FnMut(Stashed)) {
+    fn search_stash(&self, key: Key, with_value: bool, mut found: impl FnMut(Stashed)) {
         let item = key.even();
-        let key_bits = self.values.below().map_or(u32::MAX, |below| below as u32);
+        let below = self.values.below().filter(|_| !with_value);
+        let mask = below.map_or(u32::MAX, |below| below as u32);
         let stashed = |entry: &[u8; PAIR_BYTES]| Stashed::of_words(format::cell_words(entry));
         let known = |entry: &[u8; PAIR_BYTES]| stashed(entry).place.entry.known();
         let mut rest = format::stash(&self.header, self.bytes.as_ref());
@@ -238,7 +241,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
             let at_position = run[start..].iter().map(stashed);
             at_position
                 .take_while(|stashed| stashed.place.position == position)
-                .filter(|stashed| (stashed.place.entry.bits() ^ item.entry.bits()) & key_bits == 0)
+                .filter(|stashed| (stashed.place.entry.bits() ^ item.entry.bits()) & mask == 0)
                 .for_each(&mut found);
         }
     }
@@ -366,7 +369,7 @@ impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
     #[inline]
     #[must_use]
     pub fn contains<Q: Item<S> + ?Sized>(&self, item: &Q) -> bool {
-        self.view.holds(item.hash_with(&self.hasher))
+        self.view.holds::<false>(item.hash_with(&self.hasher))
     }
 
     /// How many copies of the item there are, those of its false positives included.
@@ -385,6 +388,33 @@ impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
     #[must_use]
     pub fn count<Q: Item<S> + ?Sized>(&self, item: &Q) -> usize {
         self.view.count(item.hash_with(&self.hasher))
+    }
+
+    /// Writes to `counts` how many copies there are of each item.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, CuckooFilterView};
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// filter.insert_many(&["egg", "egg"])?;
+    /// let view = CuckooFilterView::from_bytes(filter.snapshot()?, filter.hasher().clone())?;
+    /// let mut counts = [0];
+    /// view.count_many(&["egg"], &mut counts)?;
+    /// assert_eq!(counts, [2]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn count_many<Q: Item<S>>(&self, items: &[Q], counts: &mut [usize]) -> Result<(), Error> {
+        check_lengths(items.len(), counts.len())?;
+        for (item, count) in items.iter().zip(counts) {
+            *count = self.count(item);
+        }
+        Ok(())
     }
 
     /// Writes to `found` whether each item is in the filter.
@@ -432,7 +462,7 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
     /// ```
     #[inline]
     pub fn get<Q: Item<S> + ?Sized>(&self, key: &Q) -> Candidates {
-        self.view.values(key.hash_with(&self.hasher))
+        self.view.values(self.pair(key, 0))
     }
 
     /// Whether the key has a value, or is a false positive.
@@ -451,7 +481,107 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
     #[inline]
     #[must_use]
     pub fn contains_key<Q: Item<S> + ?Sized>(&self, key: &Q) -> bool {
-        self.view.holds(key.hash_with(&self.hasher))
+        self.view.holds::<false>(self.pair(key, 0))
+    }
+
+    /// Whether the key has this value, or the pair is a false positive, as
+    /// [`CuckooMaplet::contains`](crate::CuckooMaplet::contains) said it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, CuckooMapletView};
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert("egg", 7)?;
+    /// let view = CuckooMapletView::from_bytes(maplet.snapshot()?, maplet.hasher().clone())?;
+    /// assert!(view.contains("egg", 7) && !view.contains("egg", 9));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> bool {
+        self.fits(value) && self.view.holds::<true>(self.pair(key, value))
+    }
+
+    /// Writes to `found` whether each key has its value.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, CuckooMapletView};
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert("egg", 7)?;
+    /// let view = CuckooMapletView::from_bytes(maplet.snapshot()?, maplet.hasher().clone())?;
+    /// let mut found = [false; 2];
+    /// view.contains_many(&[("egg", 7), ("egg", 9)], &mut found)?;
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn contains_many<Q: Item<S>>(
+        &self,
+        pairs: &[(Q, u32)],
+        found: &mut [bool],
+    ) -> Result<(), Error> {
+        check_lengths(pairs.len(), found.len())?;
+        for ((key, value), found) in pairs.iter().zip(found) {
+            *found = self.contains(key, *value);
+        }
+        Ok(())
+    }
+
+    /// The number of copies of the pair, those of its false positives included.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, CuckooMapletView};
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert_many(&[("egg", 7), ("egg", 7), ("egg", 9)])?;
+    /// let view = CuckooMapletView::from_bytes(maplet.snapshot()?, maplet.hasher().clone())?;
+    /// assert_eq!(view.count("egg", 7), 2);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn count<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> usize {
+        if self.fits(value) { self.view.count(self.pair(key, value)) } else { 0 }
+    }
+
+    /// Writes to `counts` how many copies there are of each pair.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, CuckooMapletView};
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert_many(&[("egg", 7), ("egg", 7)])?;
+    /// let view = CuckooMapletView::from_bytes(maplet.snapshot()?, maplet.hasher().clone())?;
+    /// let mut counts = [0; 2];
+    /// view.count_many(&[("egg", 7), ("egg", 9)], &mut counts)?;
+    /// assert_eq!(counts, [2, 0]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn count_many<Q: Item<S>>(
+        &self,
+        pairs: &[(Q, u32)],
+        counts: &mut [usize],
+    ) -> Result<(), Error> {
+        check_lengths(pairs.len(), counts.len())?;
+        for ((key, value), count) in pairs.iter().zip(counts) {
+            *count = self.count(key, *value);
+        }
+        Ok(())
     }
 
     /// Writes to `candidates` the values of each key, and few others.
@@ -489,5 +619,16 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
     #[must_use]
     pub fn value_bits(&self) -> u32 {
         self.view.header.value_bits
+    }
+
+    /// Whether a value has no more bits than are stored.
+    #[inline]
+    fn fits(&self, value: u32) -> bool {
+        value >> self.value_bits() == 0
+    }
+
+    #[inline]
+    fn pair<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> Pair {
+        Pair { hash: key.hash_with(&self.hasher), value }
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! | function | answer | the value counts |
 //! |---|---|---|
-//! | `either_holds` | whether one of two words has an entry of the item | no |
+//! | `either_holds` | whether one of two words has an entry of the item | as asked |
 //! | `either_agrees` | the same, by some bits of the slots | by the mask |
 //! | `holds_key` | as `either_holds`, of one word; in a filter `false` | no |
 //! | `values` | the values of the item in two words | |
@@ -171,7 +171,7 @@ impl<P: Placing> Bucket<P> {
     /// a filter.
     #[inline]
     pub(super) fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
-        P::Values::ANY && self.alone(word, item).either_holds()
+        P::Values::ANY && self.alone(word, item).either_holds(false)
     }
 }
 
@@ -185,10 +185,12 @@ pub struct Read<F, P> {
 }
 
 impl<F: Format, P: Placing> Read<F, P> {
-    /// Whether either word holds an entry of the item, whatever its value is: the heart of a lookup.
+    /// Whether either word holds an entry of the item: the heart of a lookup. Where it is not `with_value`, an entry
+    /// with another value counts, too.
     #[inline]
-    pub(crate) fn either_holds(self) -> bool {
-        P::either_agrees(self, self.buckets[0].below())
+    pub(crate) fn either_holds(self, with_value: bool) -> bool {
+        let mask = if with_value { None } else { self.buckets[0].below() };
+        P::either_agrees(self, mask)
     }
 
     /// The values of the item in the words of a maplet.

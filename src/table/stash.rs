@@ -166,13 +166,13 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         cells.is_some_and(|cells| cells.lacks(self.query(key, false)))
     }
 
-    /// Calls `found` with what a slot would hold of each entry of the item, whatever its value is. `false`: some may
-    /// have been missed. Takes no lock.
+    /// Calls `found` with what a slot would hold of each entry of the item, with its value, or whatever its value is.
+    /// `false`: some may have been missed. Takes no lock.
     #[inline]
-    pub(super) fn read_stash(self, key: Key, mut found: impl FnMut(u32)) -> bool {
+    pub(super) fn read_stash(self, key: Key, with_value: bool, mut found: impl FnMut(u32)) -> bool {
+        let query = self.query(key, with_value);
         let cells = self.cells_of(self.group_of(key));
-        cells
-            .is_none_or(|cells| cells.read(self.query(key, false), |each| found(each.entry.bits())))
+        cells.is_none_or(|cells| cells.read(query, |each| found(each.entry.bits())))
     }
 
     /// Locks the cells of the item's group, if there is something in them. Called while the stripes of both
@@ -277,11 +277,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// Whether the stash holds an entry of the item, whatever its value is. Called while both stripes of the item
-    /// are held.
-    pub(super) fn is_stashed(self, key: Key) -> bool {
+    /// Whether the stash holds an entry of the item, with its value, or whatever its value is. Called while both
+    /// stripes of the item are held.
+    pub(super) fn is_stashed(self, key: Key, with_value: bool) -> bool {
         let writer = self.lock_stash(key);
-        writer.is_some_and(|writer| writer.longest(self.query(key, false)).is_some())
+        writer.is_some_and(|writer| writer.longest(self.query(key, with_value)).is_some())
     }
 
     /// Calls `found` with what a slot would hold of each entry of the item in the stash, whatever its value is. Called

@@ -39,6 +39,7 @@ pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
         10 => Just(Op::Restore),
         5 => key().prop_map(Op::RemoveValue),
         20 => key().prop_map(Op::InsertIfAbsent),
+        20 => key().prop_map(Op::InsertPairIfAbsent),
         40 => key().prop_map(Op::Update),
         merges => Just(Op::Merge),
         merges => Just(Op::Swap),

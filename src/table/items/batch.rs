@@ -36,11 +36,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         key: impl Fn(&Q) -> Key,
         answers: &mut [A],
-        operation: impl Fn(Key) -> A,
+        operation: impl Fn(&Q, Key) -> A,
     ) {
         // Nothing fails.
         let _ = self.change_each(items, key, |at, key| {
-            answers[at] = operation(key);
+            answers[at] = operation(&items[at], key);
             Ok(true)
         });
     }

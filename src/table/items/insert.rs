@@ -24,11 +24,20 @@ const MUCH_STASHED: usize = 256;
 pub(in crate::table) enum Duplicates {
     /// Stores one more.
     Allow,
-    /// Stores nothing.
+    /// Stores nothing. In a maplet, whatever the value is.
     Reject,
+    /// As `Reject`. In a maplet the value counts, too.
+    RejectPair,
     /// As `Reject`, in a table of [generations](crate::table::whole::generations): what is stored of a new item has the present
     /// stamp.
     Stamp,
+}
+
+impl Duplicates {
+    /// Whether only an entry with the value of the item is a duplicate.
+    fn with_value(self) -> bool {
+        self == Self::RejectPair
+    }
 }
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
@@ -116,6 +125,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.insert_absent_in_turn(|| self.insert_absent(key, Duplicates::Reject))
     }
 
+    /// The item, unless it is there with this value. `Ok(false)`: it was.
+    pub(crate) fn insert_pair_unique(self, key: Key) -> Result<bool, Refusal> {
+        self.insert_absent_in_turn(|| self.insert_absent(key, Duplicates::RejectPair))
+    }
+
     /// Calls an insert of what is absent: in a user's model, as one step.
     #[inline(always)]
     pub(in crate::table) fn insert_absent_in_turn(
@@ -140,7 +154,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let read = self.read_valid(key);
         // SeqCst loads, so the answer is right without a lock: two threads that each remove the
         // last copy but one and then look cannot both see the copy that the other removed.
-        if read.either_holds() {
+        if read.either_holds(duplicates.with_value()) {
             return Ok(false);
         }
         if self.store_absent(read, duplicates) {
@@ -226,8 +240,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let buckets = self.locate(key.places());
         let words = self.words_in(buckets);
         let read = Read { key, buckets, words };
+        let with_value = duplicates.with_value();
         // A hint, until both stripes are locked.
-        if emptier(words).1.has_room() || duplicates != Duplicates::Allow && read.either_holds() {
+        if emptier(words).1.has_room()
+            || duplicates != Duplicates::Allow && read.either_holds(with_value)
+        {
             match self.try_place(key, duplicates) {
                 Attempt::NoRoom => {}
                 decided => return decided,
@@ -293,7 +310,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return Attempt::KnowsTooLittle;
         }
         let words = self.words_in(buckets);
-        let is_there = || Read { key, buckets, words }.either_holds() || self.is_stashed(key);
+        let with_value = duplicates.with_value();
+        let is_there = || {
+            let read = Read { key, buckets, words };
+            read.either_holds(with_value) || self.is_stashed(key, with_value)
+        };
         if duplicates != Duplicates::Allow && is_there() {
             return Attempt::Duplicate;
         }
@@ -405,7 +426,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let Some(new) = from.slot::<F>(newcomer) else {
             return Attempt::Stale;
         };
-        if duplicates != Duplicates::Allow && (self.either_holds(key) || self.is_stashed(key)) {
+        let with_value = duplicates.with_value();
+        let is_there = || self.either_holds(key, with_value) || self.is_stashed(key, with_value);
+        if duplicates != Duplicates::Allow && is_there() {
             Attempt::Duplicate
         } else if self.relocate(locked, hop, [from, to], Some(new)) {
             Attempt::Stored
@@ -429,7 +452,7 @@ pub(in crate::table) fn is_known_by<F: Format, P: Placing>(
 fn hold_only_copies<F: Format, P: Placing>(read: Read<F, P>) -> bool {
     let Read { key, buckets, words } = read;
     let places = key.places();
-    read.either_holds()
+    read.either_holds(false)
         && (0..2)
             .all(|at| buckets[at].copies(words[at], places[at], buckets[at].below()) == F::SLOTS)
 }

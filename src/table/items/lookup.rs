@@ -13,18 +13,35 @@ use crate::table::{Buckets, Table};
 /// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
 const MAX_LOOKUP_ROUNDS: usize = 8;
 
+/// Of a maplet: whether only entries with the value of the item count. In a filter both are the same.
+const PAIR: bool = true;
+const KEY: bool = false;
+
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
     /// [`MAX_LOOKUP_ROUNDS`] rounds it answers true, as a filter may. (It counts such an answer,
     /// which is the one store that a lookup ever makes.)
     #[inline(always)]
     pub(crate) fn contains(self, key: Key) -> bool {
+        self.contains_by::<KEY>(key)
+    }
+
+    /// As `contains`. In a maplet the value counts, too.
+    #[inline(always)]
+    pub(crate) fn contains_pair(self, key: Key) -> bool {
+        self.contains_by::<PAIR>(key)
+    }
+
+    #[inline(always)]
+    fn contains_by<const WITH_VALUE: bool>(self, key: Key) -> bool {
         self.turns.take();
         let version = self.versions().read(self.geometry().version_group(key));
-        let mut found = self.either_holds(key);
+        let mut found = self.either_holds(key, WITH_VALUE);
         // One branch, which does not depend on whether the item is there.
         if !version.validate() {
-            found = self.contains_slow(found, key.entry, key.first, key.second, version.number());
+            let Key { entry, first, second } = key;
+            let version = version.number();
+            found = self.contains_slow::<WITH_VALUE>(found, entry, first, second, version);
         }
         self.turns.acquire_if(|| found);
         found
@@ -34,7 +51,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn contains_slow(
+    fn contains_slow<const WITH_VALUE: bool>(
         self,
         found: bool,
         entry: Entry,
@@ -51,15 +68,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if self.stash_lacks(key) && version.validate_with_stash() {
             return false;
         }
-        self.contains_inconclusive(key.places()[0])
+        self.contains_inconclusive::<WITH_VALUE>(key.places()[0])
     }
 
     /// The rest of a lookup whose first round was inconclusive. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
-    fn contains_inconclusive(self, place: Place) -> bool {
+    fn contains_inconclusive<const WITH_VALUE: bool>(self, place: Place) -> bool {
         let key = self.geometry().key_of(place);
-        (1..MAX_LOOKUP_ROUNDS).find_map(|_| self.look_once(key)).unwrap_or_else(|| {
+        let look = |_| self.look_once(key, WITH_VALUE);
+        (1..MAX_LOOKUP_ROUNDS).find_map(look).unwrap_or_else(|| {
             // Relaxed: a number that orders nothing.
             self.changing.inconclusive.fetch_add(1, Ordering::Relaxed);
             true
@@ -69,10 +87,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One round. `None`: it found nothing, and the version has changed meanwhile. The stash comes after the words: see
     /// [`stash`](crate::table::stash).
     #[inline]
-    fn look_once(self, key: Key) -> Option<bool> {
+    fn look_once(self, key: Key, with_value: bool) -> Option<bool> {
         let version = self.versions().read(self.geometry().version_group(key));
-        let mut found = self.either_holds(key);
-        let is_complete = found || !version.any_stashed() || self.read_stash(key, |_| found = true);
+        let mut found = self.either_holds(key, with_value);
+        let is_complete =
+            found || !version.any_stashed() || self.read_stash(key, with_value, |_| found = true);
         (found || is_complete && version.validate_with_stash()).then_some(found)
     }
 
@@ -94,8 +113,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// A table that has begun its next level since is read by the old level. That can find an entry that
     /// is none of the item, as a filter may, and misses none: where it could, a version was bumped.
     #[inline(always)]
-    pub(in crate::table) fn either_holds(self, key: Key) -> bool {
-        self.read(key, self.locate(key.places())).either_holds()
+    pub(in crate::table) fn either_holds(self, key: Key, with_value: bool) -> bool {
+        self.read(key, self.locate(key.places())).either_holds(with_value)
     }
 
     /// The item as the words of these buckets have it.
@@ -146,7 +165,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// How many copies there are: read under both stripes, unless there are certainly none.
     pub(crate) fn count(self, key: Key) -> usize {
         self.turns.take_locked();
-        if self.look_once(key) == Some(false) {
+        if self.look_once(key, PAIR) == Some(false) {
             return 0;
         }
         // Both: a removal under way in one bucket, which found no copy in the other, comes before all
@@ -224,7 +243,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         // After the words: see `stash`.
         let is_complete = !version.any_stashed()
             || self.stash_lacks(key)
-            || self.read_stash(key, |bits| candidates.add(self.value_in(bits.into())));
+            || self.read_stash(key, KEY, |bits| candidates.add(self.value_in(bits.into())));
         candidates.sort_added();
         (is_complete && version.validate_with_stash()).then_some(candidates)
     }

@@ -236,7 +236,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "found.copies == copies && self.stashed_beside(writer, group) == 1" with "found.copies == copies"
         => "stash::removal_beside_another_item_of_the_group";
     try_place_locked: "an insert_unique does not look in the stash under its stripes"
-        without "|| self.is_stashed(key)" => "stash::two_unique_inserts_of_one_item";
+        without "|| self.is_stashed(key, with_value)" => "stash::two_unique_inserts_of_one_item";
     change_seen: "a removal does not look for stashed entries under its stripe"
         without "if self.versions().any_stashed(self.geometry().version_group(key)) { return Some(false); }"
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
