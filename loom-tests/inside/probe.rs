@@ -396,6 +396,20 @@ pub fn insert_unique<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> R
     Ok(table::<M>(shared).insert_unique(key::<M>(hash, home))?)
 }
 
+/// The item, unless it is there; in a maplet, with its value.
+pub fn insert_pair_unique<M: Subject>(
+    shared: &M::Shared,
+    hash: u64,
+    home: Home,
+) -> Result<bool, Error> {
+    Ok(table::<M>(shared).insert_pair_unique(key::<M>(hash, home))?)
+}
+
+/// Whether the item is there; in a maplet, with its value.
+pub fn contains_pair<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> bool {
+    table::<M>(shared).contains_pair(key::<M>(hash, home))
+}
+
 /// One copy of the item less. `false`: there was none.
 pub fn remove<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> bool {
     table::<M>(shared).remove(key::<M>(hash, home))

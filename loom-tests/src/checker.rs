@@ -67,6 +67,10 @@ pub enum Outcome {
     Duplicate,
     /// `insert_unique`: `Full`.
     UniqueFull,
+    /// `insert_pair_if_absent`: `Ok(true)`.
+    UniquePair,
+    /// `insert_pair_if_absent`: `Ok(false)`.
+    DuplicatePair,
     /// `remove`: `true`.
     Removed,
     /// `remove`: `false`.
@@ -107,7 +111,13 @@ impl Outcome {
             Self::Unique | Self::NotThere | Self::Missing | Self::UniqueFull => count == 0,
             Self::Counted(counted) => count == *counted,
             Self::Snapshot(image) => counts == *image,
-            Self::Got(_) | Self::HasKey(_) | Self::Stamped(_) | Self::Aged(_) | Self::Advanced => {
+            Self::UniquePair
+            | Self::DuplicatePair
+            | Self::Got(_)
+            | Self::HasKey(_)
+            | Self::Stamped(_)
+            | Self::Aged(_)
+            | Self::Advanced => {
                 unreachable!("no operation on one class of a multiset")
             }
         };
@@ -133,7 +143,7 @@ impl Outcome {
     }
 
     fn stores(&self) -> bool {
-        matches!(self, Self::Inserted | Self::Unique)
+        matches!(self, Self::Inserted | Self::Unique | Self::UniquePair)
     }
 }
 
@@ -316,6 +326,10 @@ impl History {
             // All values of the key, and so these, are absent before.
             Outcome::Unique if of_key && !of_these => (true, Outcome::Missing),
             Outcome::UniqueFull => (of_key, Outcome::UniqueFull),
+            // Of other values of the key it says nothing.
+            Outcome::UniquePair if *classes == [event.class] => (true, Outcome::Unique),
+            Outcome::UniquePair => (of_these, Outcome::Inserted),
+            Outcome::DuplicatePair => (of_these, Outcome::Duplicate),
             outcome @ (Outcome::Duplicate | Outcome::Full) => (of_whole_key, outcome.clone()),
             outcome @ (Outcome::Inserted | Outcome::Unique | Outcome::Removed) => {
                 (of_these, outcome.clone())

@@ -442,6 +442,16 @@ pub fn contains<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.contains(item))
 }
 
+/// [`Thread::insert_pair_unique`].
+pub fn insert_pair_unique<M: Subject>(item: Item) -> Step<M> {
+    does(move |thread| thread.insert_pair_unique(item))
+}
+
+/// [`Thread::contains_pair`].
+pub fn contains_pair<M: Subject>(item: Item) -> Step<M> {
+    does(move |thread| thread.contains_pair(item))
+}
+
 /// [`Thread::remove`].
 pub fn remove<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.remove(item))
@@ -785,6 +795,19 @@ impl<M: Subject> Thread<M> {
     /// Whether the item was found. In a maplet, one whose key has no other value.
     pub fn contains(&mut self, item: Item) -> bool {
         let found = probe::contains::<M>(&self.shared, item.hash);
+        self.answer(item.class, found, [Outcome::Found, Outcome::Missing])
+    }
+
+    /// Whether it stored the first copy; in a maplet, the first with its value.
+    pub fn insert_pair_unique(&mut self, item: Item) -> bool {
+        let result = probe::insert_pair_unique::<M>(&self.shared, item.hash, item.home);
+        let new = result.expect("there is room");
+        self.answer(item.class, new, [Outcome::UniquePair, Outcome::DuplicatePair])
+    }
+
+    /// Whether the item was found; in a maplet, with its value.
+    pub fn contains_pair(&mut self, item: Item) -> bool {
+        let found = probe::contains_pair::<M>(&self.shared, item.hash, item.home);
         self.answer(item.class, found, [Outcome::Found, Outcome::Missing])
     }
 

@@ -93,6 +93,26 @@ models_of_three! {
     value_in_and_value_out_against_lookup: [xa, xb] = two_values(Maplets::<L>::new(2))
         => [insert(xb), remove(xa)] || [contains_key(xa.swapped())], 180, 3, by_every_schedule;
     get_overtaken_in_every_round = overtaken_get(Maplets::<L>::new(4), (3, 0), 0);
+    // Another value of the key is there all the time: only that of the pair counts.
+    pair_beside_a_kick_in_its_direction: [xa, xb, new] = kick_beside_another_value::<L>(0, 3)
+        => [insert(new)] || [contains_pair(xa), contains_pair(xb)], 700, 3;
+    pair_beside_a_kick_the_other_way: [xa, xb, new] = kick_beside_another_value::<L>(3, 0)
+        => [insert(new)] || [contains_pair(xa), contains_pair(xb)], 750, 3;
+    // The duplicate rule for pairs. There is a copy of xa all the time.
+    copy_in_and_replacement_of_the_other_against_pair: [xa, xb] = two_values(Maplets::<L>::new(2))
+        => [insert(xa), replace(xa, xb)] || [contains_pair(xa)], 160, 3;
+    copy_in_and_copy_out_against_pair: [xa, _] = two_values(Maplets::<L>::new(2))
+        => [insert(xa), remove(xa)] || [contains_pair(xa.swapped())], 180, 3;
+    // One of the two stores it, and not both, as the checker knows; xa is no duplicate of it.
+    two_unique_inserts_of_one_pair: [_, xb] = two_values(Maplets::<L>::new(2))
+        => [maybe(insert_pair_unique(xb)), contains_pair(xb)]
+        || [maybe(insert_pair_unique(xb.swapped()))], 28, 2;
+    unique_insert_of_a_pair_that_is_kicked: [xa, xb, new] = kick_beside_another_value::<L>(3, 0)
+        => [insert(new)] || [!insert_pair_unique(xa), !insert_pair_unique(xb)], 64, 2;
+    // Both buckets are full: it is stashed by one of the two. xa is there, too.
+    two_unique_inserts_of_one_stashed_pair: [xa, xb] = stashed_value::<L>()
+        => [maybe(insert_pair_unique(xb)), contains_pair(xb)]
+        || [maybe(insert_pair_unique(xb.swapped())), contains_pair(xa)], 48, 2;
 }
 
 growing_models! {
@@ -103,6 +123,8 @@ growing_models! {
     end_of_level_against_get: [xa, xb, xc] = one_split::<L>(1)
         => [split(1)] || [get(xa, [xa, xb, xc])], 4000, 3;
     // The replacement finds the entry in the old bucket, and it goes: the replacement must look again.
+    split_against_pairs: [xa, _, xc] = one_split::<L>(0)
+        => [split(1)] || [contains_pair(xa), !insert_pair_unique(xc)], 1800, 2;
     split_against_replacement: [xa, _, _, xd] = one_split_and_new_value::<L>()
         => [split(1)] || [replace(xa, xd), !replace(xa, xd)], 66_000, 3;
     // The old value or the new one, and all others.
@@ -169,6 +191,16 @@ fn kicks_of_two_values<L: Layout>(first: usize, second: usize) -> With<Maplet<L>
 /// `[xa, xb]`.
 fn two_values<M: Storage + 'static>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 2> {
     adding(with(setup, [(0, 1)], |s, items| s.store(0, &items)), |s, [xa]| {
+        [xa, s.with_value(xa, 1)]
+    })
+}
+
+/// Four buckets: 0 and 1 are full, with items that no kick can move. xa is stashed, and another value of x is nowhere.
+///
+/// `[xa, xb]`.
+fn stashed_value<L: Layout>() -> With<Maplet<L>, 2> {
+    adding(items(Setup::new(4), [(0, 1); 2]), |s, [xa, low]| {
+        s.fill(0, low).fill(1, low).stash(&[xa]);
         [xa, s.with_value(xa, 1)]
     })
 }
