@@ -1224,6 +1224,18 @@ impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
     }
 }
 
+#[cfg(feature = "serde")]
+crate::snapshot::serde::by_snapshot! {
+    ExpiringCuckooFilter,
+    ///
+    /// If it has a [clock](crate::Builder::every), or [forgets the oldest items](crate::Builder::forget_oldest_when_full):
+    /// neither is in a snapshot. Serialize the `snapshot`, and give the restored filter its clock by
+    /// [`set_every`](Self::set_every), and the other by
+    /// [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full).
+    unless forgets_by_itself: "this filter forgets by a clock or when it is full, and that would be lost: \
+        serialize its `snapshot()`, and call `set_every` or `set_forget_oldest_when_full` of the restored filter"
+}
+
 impl<L: Storage, S> fmt::Debug for ExpiringCuckooFilter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

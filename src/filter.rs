@@ -1023,6 +1023,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     }
 }
 
+#[cfg(feature = "serde")]
+crate::snapshot::serde::by_snapshot! { CuckooFilter }
+
 impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1313,6 +1313,9 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     }
 }
 
+#[cfg(feature = "serde")]
+crate::snapshot::serde::by_snapshot! { CuckooMaplet }
+
 impl<L: Storage, S> fmt::Debug for CuckooMaplet<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

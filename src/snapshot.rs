@@ -5,7 +5,7 @@
 
 mod format;
 #[cfg(feature = "serde")]
-mod serde;
+pub(crate) mod serde;
 pub(crate) mod view;
 
 use core::fmt;

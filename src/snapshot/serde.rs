@@ -3,14 +3,9 @@
 use core::fmt;
 
 use serde_core::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
-use serde_core::ser::{self, Serialize, Serializer};
+use serde_core::ser::{Serialize, Serializer};
 
 use super::Snapshot;
-use crate::expiring::ExpiringCuckooFilter;
-use crate::filter::CuckooFilter;
-use crate::hasher::StableHashBuilder;
-use crate::maplet::CuckooMaplet;
-use crate::storage::Storage;
 
 impl Serialize for Snapshot {
     /// The [bytes](Snapshot::as_bytes) of the snapshot, as bytes. A format that has none (JSON, say)
@@ -32,49 +27,38 @@ impl<'de> Deserialize<'de> for Snapshot {
 /// some values would lose something has a method that tells these, and what their error says.
 macro_rules! by_snapshot {
     ($type:ident $(, $(#[$doc:meta])* unless $loses:ident: $text:literal)?) => {
-        impl<L: Storage> Serialize for $type<L, StableHashBuilder> {
-            /// Its [`Snapshot`].
+        impl<L: crate::Storage> serde_core::Serialize for $type<L, crate::StableHashBuilder> {
+            /// Its [`Snapshot`](crate::Snapshot).
             ///
             /// # Errors
             ///
             /// If the seed of the hasher is not the default one: nobody could read it. Serialize the
             /// [`snapshot`](Self::snapshot), and restore it with the hasher.
             $($(#[$doc])*)?
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                if *self.hasher() != StableHashBuilder::default() {
-                    return Err(ser::Error::custom(
+            fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                if *self.hasher() != crate::StableHashBuilder::default() {
+                    return Err(serde_core::ser::Error::custom(
                         "only the default seed of a StableHashBuilder comes back, and this filter has another: \
                          serialize its `snapshot()`, and restore that with the hasher",
                     ));
                 }
                 $(if self.$loses() {
-                    return Err(ser::Error::custom($text));
+                    return Err(serde_core::ser::Error::custom($text));
                 })?
-                self.snapshot().map_err(ser::Error::custom)?.serialize(serializer)
+                self.snapshot().map_err(serde_core::ser::Error::custom)?.serialize(serializer)
             }
         }
 
-        impl<'de, L: Storage> Deserialize<'de> for $type<L, StableHashBuilder> {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let snapshot = Snapshot::deserialize(deserializer)?;
-                Self::from_snapshot(&snapshot, StableHashBuilder::default()).map_err(Error::custom)
+        impl<'de, L: crate::Storage> serde_core::Deserialize<'de> for $type<L, crate::StableHashBuilder> {
+            fn deserialize<D: serde_core::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let snapshot = <crate::Snapshot as serde_core::Deserialize>::deserialize(deserializer)?;
+                Self::from_snapshot(&snapshot, crate::StableHashBuilder::default()).map_err(serde_core::de::Error::custom)
             }
         }
     };
 }
 
-by_snapshot! { CuckooFilter }
-by_snapshot! { CuckooMaplet }
-by_snapshot! {
-    ExpiringCuckooFilter,
-    ///
-    /// If it has a [clock](crate::Builder::every), or [forgets the oldest items](crate::Builder::forget_oldest_when_full):
-    /// neither is in a snapshot. Serialize the `snapshot`, and give the restored filter its clock by
-    /// [`set_every`](Self::set_every), and the other by
-    /// [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full).
-    unless forgets_by_itself: "this filter forgets by a clock or when it is full, and that would be lost: \
-        serialize its `snapshot()`, and call `set_every` or `set_forget_oldest_when_full` of the restored filter"
-}
+pub(crate) use by_snapshot;
 
 /// Bytes of memory that a list may have before its elements come.
 const MOST_RESERVED: usize = 1 << 16;
