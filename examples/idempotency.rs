@@ -4,6 +4,9 @@
 //! dispatch is to append the key to a log here. An expiring filter, shared by all workers, says which keys were seen.
 //! After a crash or a restart it comes from its last snapshot, and from what the log has since then.
 //!
+//! Clients choose the keys. With a hash that they can compute, one client could send a key that suppresses the request of
+//! another: so the filter has a hasher with a secret key, which is kept beside the log.
+//!
 //! ```text
 //! cargo run --release --example idempotency -- --folder /tmp/seen --address 127.0.0.1:8080
 //! curl -X POST -H 'Idempotency-Key: order-7' http://127.0.0.1:8080
@@ -12,21 +15,21 @@
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::hash::BuildHasher;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
+#[cfg(unix)]
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{process, thread};
 
 use clap::Parser;
-use coucal::{AnyLayout, GrowableExpiringCuckooFilter, StableHashBuilder};
+use coucal::{AnyLayout, GrowableExpiringCuckooFilter, KeyedHashBuilder};
 use parking_lot::Mutex;
 use tiny_http::{Method, Request, Response, Server};
 
-type Seen = GrowableExpiringCuckooFilter<AnyLayout, StableHashBuilder>;
+type Seen = GrowableExpiringCuckooFilter<AnyLayout, KeyedHashBuilder>;
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// The same in each run: a snapshot is of use only with the hasher of its filter.
-const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 /// A key is remembered for the window, and up to an eighth longer.
 const GENERATIONS: u32 = 9;
 const WORKERS: usize = 4;
@@ -39,7 +42,7 @@ const STATE_HEADER: usize = 24;
 /// Does each thing once.
 #[derive(Parser)]
 struct Options {
-    /// Where the log of what was dispatched is, and the snapshot.
+    /// Where the log of what was dispatched is, the snapshot, and the key of the hasher.
     #[arg(long)]
     folder: PathBuf,
     /// Where to listen. Port 0 is any free one.
@@ -77,10 +80,11 @@ impl Service {
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(folder.join("log"))?;
         let period = window / (GENERATIONS - 1);
+        let hasher = hasher(folder)?;
         let (mut seen, elapsed, saved) = match fs::read(folder.join("seen")) {
-            Ok(state) => Self::restored(&state)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                (Seen::with_hasher(GENERATIONS, HASHER), Duration::ZERO, 0)
+            Ok(state) => Self::restored(&state, hasher)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                (Seen::with_hasher(GENERATIONS, hasher), Duration::ZERO, 0)
             }
             Err(error) => return Err(error.into()),
         };
@@ -104,15 +108,15 @@ impl Service {
     }
 
     /// The filter of a snapshot, how long ago its generation began, and how much of the log it has.
-    fn restored(state: &[u8]) -> Result<(Seen, Duration, u64)> {
+    fn restored(state: &[u8], hasher: KeyedHashBuilder) -> Result<(Seen, Duration, u64)> {
         let (header, snapshot) = state.split_at_checked(STATE_HEADER).ok_or("`seen` was cut")?;
         let [began, saved, checksum] = [&header[..8], &header[8..16], &header[16..]]
             .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
-        if checksum != HASHER.hash_one([began, saved]) {
-            return Err("`seen` is damaged".into());
+        if checksum != hasher.hash_one([began, saved]) {
+            return Err("`seen` is damaged, or it was written with another `key`".into());
         }
         let seen =
-            Seen::from_bytes(snapshot, HASHER).map_err(|error| format!("`seen`: {error}"))?;
+            Seen::from_bytes(snapshot, hasher).map_err(|error| format!("`seen`: {error}"))?;
         Ok((seen, Duration::from_millis(now().saturating_sub(began)), saved))
     }
 
@@ -155,7 +159,7 @@ impl Service {
         let snapshot = self.seen.snapshot()?;
         let elapsed = self.seen.elapsed().unwrap_or_default(); // after the snapshot
         let state = [now() - elapsed.as_millis() as u64, log.bytes];
-        for number in [state[0], state[1], HASHER.hash_one(state)] {
+        for number in [state[0], state[1], self.seen.hasher().hash_one(state)] {
             file.write_all(&number.to_le_bytes())?;
         }
         file.write_all(snapshot.as_bytes())?;
@@ -175,6 +179,36 @@ impl Service {
             (200, "seen before\n".into())
         }
     }
+}
+
+/// The hasher of this folder. Its key is made once: a snapshot is of use only with the hasher of its filter.
+fn hasher(folder: &Path) -> Result<KeyedHashBuilder> {
+    let [path, new, seen] = ["key", "key.new", "seen"].map(|name| folder.join(name));
+    let key = match fs::read(&path) {
+        Ok(key) => key.try_into().map_err(|_| "`key` is damaged: it does not have 16 bytes")?,
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(format!("`key`: {error}").into());
+        }
+        Err(_) if seen.exists() => {
+            return Err("`key` is missing, and `seen` is useless without it: without both, the \
+                        service starts from the log"
+                .into());
+        }
+        Err(_) => {
+            let mut key = [0; 16];
+            getrandom::fill(&mut key)?;
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true);
+            #[cfg(unix)]
+            options.mode(0o600); // nobody else may read it
+            let mut file = options.open(&new)?;
+            file.write_all(&key)?;
+            file.sync_all()?; // the bytes before the name
+            fs::rename(new, path)?;
+            key
+        }
+    };
+    Ok(KeyedHashBuilder::new(key))
 }
 
 /// In milliseconds.

@@ -273,7 +273,8 @@ pub enum Error {
     /// What is to be restored, or merged into this filter, had a hasher with other hashes: its items would be missed.
     ///
     /// Use the hasher of that filter, or a clone of it. A default hasher has a random seed and cannot be made again in
-    /// another process; a [`StableHashBuilder`](crate::StableHashBuilder) can.
+    /// another process; a [`StableHashBuilder`](crate::StableHashBuilder) can, and so can a
+    /// [`KeyedHashBuilder`](crate::KeyedHashBuilder) with the same key.
     OtherHasher,
     /// The two filters to be merged are of fixed size, and have different numbers of slots. Filters that grow may have
     /// any sizes.
@@ -495,8 +496,9 @@ impl fmt::Display for Error {
                  AnyLayout; and merge only filters of one layout"
             ),
             Self::OtherHasher => f.write_str(
-                "the other filter had another hasher, or another seed: filters to be merged need clones \
-                 of one hasher, and a filter to be restored in another process a StableHashBuilder",
+                "the other filter had another hasher, or another seed or key: filters to be merged need clones \
+                 of one hasher, and a filter to be restored in another process a StableHashBuilder or a \
+                 KeyedHashBuilder",
             ),
             Self::OtherTooSmall => f.write_str(
                 "the other filter was built for so few items that its entries would take too many slots: build \

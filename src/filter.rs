@@ -869,7 +869,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
     /// contain the hasher, and the random seed of the default hasher is lost when the process ends:
     /// [`restore`](Self::restore) then returns [`OtherHasher`](Error::OtherHasher). If the filter
-    /// must outlive its process, build it with a [`StableHashBuilder`](crate::StableHashBuilder). A filter
+    /// must outlive its process, build it with a [`StableHashBuilder`](crate::StableHashBuilder) or a
+    /// [`KeyedHashBuilder`](crate::KeyedHashBuilder). A filter
     /// whose hasher is `()` has no `snapshot` method.
     ///
     /// # Errors

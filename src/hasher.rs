@@ -1,4 +1,4 @@
-//! The default hasher, in a type of this crate, and the stable hasher.
+//! The default hasher, in a type of this crate; the stable hasher, and the one with a secret key.
 
 /// The methods of a `Hasher` for numbers, each with what it does with one.
 macro_rules! write_numbers {
@@ -11,6 +11,7 @@ macro_rules! write_numbers {
 }
 
 mod item;
+mod keyed;
 mod stable;
 
 use core::fmt;
@@ -20,6 +21,7 @@ use foldhash::SharedSeed;
 use foldhash::quality::{FoldHasher, SeedableRandomState};
 
 pub use self::item::{Item, Prehashed};
+pub use self::keyed::{KeyedHashBuilder, KeyedHasher};
 pub use self::stable::{StableHashBuilder, StableHasher};
 use crate::sync::{self, OnceLock};
 
@@ -50,8 +52,8 @@ pub(crate) fn check_of<S: BuildHasher>(hasher: &S) -> u64 {
 ///
 /// The seed protects against accidents, and against keys that were chosen without seeing the filter's
 /// answers. It does not protect against an attacker who studies this hasher and sees answers or
-/// times. For keys from an adversary use a keyed hash: `CuckooFilter::with_capacity_and_hasher(n,
-/// std::hash::RandomState::new())` is SipHash-1-3, for some 10 ns more per operation. With any
+/// times. For keys from an adversary use a keyed hash: a [`KeyedHashBuilder`], or `std::hash::RandomState` for a filter
+/// that is never restored. The [cookbook](crate::cookbook#keys-from-an-adversary) says what it costs. With any
 /// hasher, whoever sees the answers finds false positives by trial: in a full filter of the default
 /// layout, about one random key in 8,000.
 ///

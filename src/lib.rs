@@ -81,8 +81,14 @@
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
 //! * Name the type of what you restore, as the table does: the compiler cannot infer a layout from bytes.
-//! * **Keys from an adversary**: give [`RandomState`](std::hash::RandomState) as the hasher. An operation takes some 10
-//!   ns more. **Keys that are hashed already**: `()`, or a [`StableHashBuilder`] if you take [snapshots](#snapshots).
+//!
+//! | what you need of the hasher | hasher |
+//! |---|---|
+//! | speed | [`DefaultHashBuilder`], with a random seed for each filter: the default |
+//! | the same hashes in another run or on another machine, for [snapshots](#snapshots) and merges | [`StableHashBuilder::new(7)`](StableHashBuilder) |
+//! | the same, and [others choose the keys](cookbook#keys-from-an-adversary) | [`KeyedHashBuilder::new(key)`](KeyedHashBuilder), with a secret key of 128 bits |
+//! | others choose the keys, and the filter is never restored | [`RandomState::new()`](std::hash::RandomState) |
+//! | none: keys are [hashed already](Prehashed) | `()`, or a [`StableHashBuilder`] if you take snapshots |
 //!
 //! # The type of a filter
 //!
@@ -179,7 +185,7 @@
 //! of another filter. [`design`](design#the-image-of-a-snapshot) says how it is that of one instant.
 //!
 //! The default hasher has a random seed that is lost when the process ends: build a filter that must outlive its
-//! process with a [`StableHashBuilder`]. The memory and the bytes of a snapshot stand with [`Snapshot`].
+//! process with a [`StableHashBuilder`] or a [`KeyedHashBuilder`]. The memory and the bytes of a snapshot stand with [`Snapshot`].
 //!
 //! # Limits
 //!
@@ -280,7 +286,8 @@ pub use expiring::{
 };
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
 pub use hasher::{
-    DefaultHashBuilder, DefaultHasher, Item, Prehashed, StableHashBuilder, StableHasher,
+    DefaultHashBuilder, DefaultHasher, Item, KeyedHashBuilder, KeyedHasher, Prehashed,
+    StableHashBuilder, StableHasher,
 };
 pub use layout::{
     Candidates, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,

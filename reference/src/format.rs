@@ -335,6 +335,30 @@ pub fn stable_hash(seed: u64, bytes: &[u8]) -> u64 {
     y.wrapping_add(x)
 }
 
+/// The hash of these bytes by a `KeyedHashBuilder` with this key: SipHash-1-3, as its authors describe it.
+pub fn keyed_hash(key: [u8; 16], bytes: &[u8]) -> u64 {
+    fn round([a, b, c, d]: [u64; 4]) -> [u64; 4] {
+        let (a, c) = (a.wrapping_add(b), c.wrapping_add(d));
+        let (b, d) = (b.rotate_left(13) ^ a, d.rotate_left(16) ^ c);
+        let (a, c) = (a.rotate_left(32).wrapping_add(d), c.wrapping_add(b));
+        [a, b.rotate_left(17) ^ c, c.rotate_left(32), d.rotate_left(21) ^ a]
+    }
+    let (first, second) = (number(&key, 0), number(&key, 8));
+    let start = *b"uespemosmodnarodarenegylsetybdet";
+    let [a, b, c, d] = [0, 8, 16, 24].map(|at| number(&start, at));
+    let start = [a ^ first, b ^ second, c ^ first, d ^ second];
+    // The last word has the length in its highest byte.
+    let mut padded = bytes.to_vec();
+    padded.resize(bytes.len() / 8 * 8 + 7, 0);
+    padded.push(bytes.len() as u8);
+    let [a, b, c, d] = padded.chunks(8).fold(start, |[a, b, c, d], word| {
+        let word = number(word, 0);
+        let [a, b, c, d] = round([a, b, c, d ^ word]);
+        [a ^ word, b, c, d]
+    });
+    round(round(round([a, b, c ^ 0xff, d]))).into_iter().fold(0, |hash, word| hash ^ word)
+}
+
 /// Makes the checksum of the header right, and that of the whole, which is in the last 8 bytes.
 pub fn seal(bytes: &mut [u8]) {
     if bytes.len() >= HEADER {

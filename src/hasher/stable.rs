@@ -79,9 +79,13 @@ fn short_word(bytes: &[u8]) -> u64 {
 /// on a big-endian machine; and `usize` and `isize` in them are as long as pointers are. Tuples of integers are stable,
 /// and so are bytes.
 ///
+/// `Ipv4Addr` and `Ipv6Addr` write their bytes as one integer of the machine, in the opposite order on a big-endian one. So
+/// do `IpAddr` and `SocketAddr`. Use `octets()` of the address as the key: bytes are stable.
+///
 /// If a hash outlives a program, define the bytes of a key yourself, and use `hash_bytes`.
 ///
-/// This hasher does not resist an adversary: it is no keyed hash, and its seed is no secret key.
+/// This hasher does not resist an adversary: it is no keyed hash, and its seed is no secret key. A
+/// [`KeyedHashBuilder`](crate::KeyedHashBuilder) does.
 ///
 /// # Examples
 ///
