@@ -21,9 +21,10 @@ use siphasher::sip::SipHasher13;
 ///   key could not be stored, and the standard library does not promise that its random numbers are secret.)
 /// * **Store it apart from what the adversary sees**, in a file or among your secrets. A snapshot does not contain it: it
 ///   has the hash of a fixed input, by which [`restore`](crate::CuckooFilter::restore) refuses another key.
-/// * **If it is lost**, no snapshot of the filter can be restored. **If it leaks**, or the hashes themselves do, this hasher
-///   resists no more than a `StableHashBuilder`. In both cases make a new key, and fill a new filter from the items: a
-///   filter does not contain them, so it cannot be given another key.
+/// * **If it is lost**, no snapshot of the filter can be restored. **If it leaks**, this hasher resists no more than a
+///   `StableHashBuilder`. In both cases make a new key, and fill a new filter from the items: a filter does not contain
+///   them, so it cannot be given another key.
+/// * **Do not show the hashes.** They do not tell the key, but which of their items collide.
 /// * It is not in the output of `Debug`, and there is no method that returns it. It is not wiped from memory.
 ///
 /// A filter with this hasher is not `Serialize`, since the key would not come back: serialize its

@@ -1,13 +1,18 @@
 //! Both hashers on keys as programs have them: no two hash alike, and the filter reports absent ones at the
-//! stated rate. Every filter has a seed of its own. The stable hash is the one that docs/format.md defines.
+//! stated rate. Every filter has a seed of its own. The stable hash is the one that docs/format.md defines, and the keyed
+//! one SipHash-1-3.
 //!
 //! The seeds are random, so each test bounds the odds that it fails by chance.
 
 use std::collections::HashSet;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::thread;
 
-use coucal::{CuckooFilter, DefaultHashBuilder, Prehashed, StableHashBuilder};
+use coucal::{
+    AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, DefaultHashBuilder, Error, Fp16x4,
+    GrowableCuckooFilter, GrowableExpiringCuckooFilter, KeyedHashBuilder, Prehashed,
+    StableHashBuilder,
+};
 use coucal_reference::format;
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -76,6 +81,91 @@ fn the_stable_hash_is_that_of_the_page() {
             assert_eq!(hash, format::stable_hash(seed, &bytes), "{len} bytes, seed {seed}");
         }
     }
+}
+
+/// Bytes of every length, in two parts, under several keys.
+#[test]
+fn the_keyed_hash_is_siphash_1_3() {
+    let mut random = random(53);
+    for len in (0..100).chain([255, 256, 1000]) {
+        let bytes: Vec<u8> = (0..len).map(|_| random.random()).collect();
+        for key in [[0; 16], random.random()] {
+            let builder = KeyedHashBuilder::new(key);
+            let expected = format::keyed_hash(key, &bytes);
+            assert_eq!(builder.hash_bytes(&bytes), expected, "{len} bytes, key {key:x?}");
+            let mut hasher = builder.build_hasher();
+            let (first, second) = bytes.split_at(random.random_range(0..=len));
+            hasher.write(first);
+            hasher.write(second);
+            assert_eq!(hasher.finish(), expected, "{} of {len} bytes", first.len());
+        }
+    }
+}
+
+/// Filters of each type come back with the key, and with no other: restored, as a view, and merged.
+#[test]
+fn what_has_a_key_comes_back_with_it_alone() {
+    let key: [u8; 16] = random(59).random();
+    let (hasher, mut other) = (KeyedHashBuilder::new(key), key);
+    other[15] ^= 0x80;
+    let other = KeyedHashBuilder::new(other);
+    let items: Vec<u64> = (0..500).collect();
+
+    let build = |hasher: &KeyedHashBuilder| {
+        CuckooFilter::builder().growable().hasher(hasher.clone()).build().expect("enough memory")
+    };
+    let filter = build(&hasher);
+    filter.insert_many(&items).expect("enough memory");
+    let bytes = filter.snapshot().expect("enough memory").into_bytes();
+    let restored =
+        GrowableCuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher.clone()).expect("its key");
+    assert!(restored.contains_each(&items).iter().all(|&found| found));
+    assert!(restored.contains(&Prehashed(hasher.hash_one(7_u64))));
+    let refused = GrowableCuckooFilter::<Fp16x4, _>::from_bytes(&bytes, other.clone());
+    assert_eq!(refused.err(), Some(Error::OtherHasher));
+
+    let view = CuckooFilterView::from_bytes(&bytes, hasher.clone()).expect("its key");
+    assert!(items.iter().all(|item| view.contains(item)));
+    assert_eq!(CuckooFilterView::from_bytes(&bytes, other.clone()).err(), Some(Error::OtherHasher));
+    let trusted = CuckooFilterView::from_trusted_bytes(&bytes, other.clone());
+    assert_eq!(trusted.err(), Some(Error::OtherHasher));
+
+    let all = build(&hasher);
+    assert_eq!((all.merge(&filter), all.len()), (Ok(()), 500));
+    assert_eq!(build(&other).merge(&filter), Err(Error::OtherHasher));
+
+    let maplet = CuckooMaplet::with_capacity_and_hasher(100, 6, hasher.clone());
+    maplet.insert("egg", 7).expect("room");
+    let bytes = maplet.snapshot().expect("enough memory").into_bytes();
+    let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, hasher.clone()).expect("its key");
+    assert!(restored.get("egg").eq([7]));
+    let refused = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, other.clone());
+    assert_eq!(refused.err(), Some(Error::OtherHasher));
+
+    let seen = GrowableExpiringCuckooFilter::<AnyLayout, _>::with_hasher(4, hasher.clone());
+    seen.insert("egg").expect("enough memory");
+    let bytes = seen.snapshot().expect("enough memory").into_bytes();
+    let restored = GrowableExpiringCuckooFilter::<AnyLayout, _>::from_bytes(&bytes, hasher);
+    assert_eq!(restored.expect("its key").age("egg"), Some(0));
+    let refused = GrowableExpiringCuckooFilter::<AnyLayout, _>::from_bytes(&bytes, other);
+    assert_eq!(refused.err(), Some(Error::OtherHasher));
+}
+
+/// Whoever knows the seed finds by trial a key that is taken for another one; with a secret key it is a key like others.
+#[test]
+fn what_collides_under_a_known_seed_does_not_under_a_secret_key() {
+    fn with_item<S: BuildHasher>(hasher: S, item: &str) -> CuckooFilter<Fp16x4, S> {
+        let filter = CuckooFilter::with_capacity_and_hasher(1, hasher);
+        filter.insert(item).expect("room");
+        filter
+    }
+    let known = with_item(StableHashBuilder::new(7), "order-7");
+    let forged = (0..).map(|n| format!("forged-{n}")).find(|key| known.contains(key));
+    let forged = forged.expect("one in some 30,000");
+    assert!(with_item(StableHashBuilder::new(7), &forged).contains("order-7"));
+    let secret = KeyedHashBuilder::new(*b"a fixed test key");
+    assert!(!with_item(secret.clone(), &forged).contains("order-7"));
+    assert!(!with_item(secret, "order-7").contains(&forged));
 }
 
 /// As the crate's documentation says of keys of several types. (What the stable hasher does, its unit tests show.)
