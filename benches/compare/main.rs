@@ -13,6 +13,7 @@ mod filters;
 mod growth;
 mod hash;
 mod hashers;
+mod keyed;
 mod machine;
 mod maplets;
 mod output;
@@ -57,7 +58,7 @@ fn allocated() -> usize {
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots, stash, views,
     /// expiry (beside other ways to forget), counters, callers (a loop and a large function), hashers (the stable one
-    /// beside the default one), or all.
+    /// beside the default one), keyed (hashers with a secret key beside the default one), or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -90,7 +91,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 12] = [
+static TOPICS: [Topic; 13] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -103,6 +104,7 @@ static TOPICS: [Topic; 12] = [
     counters::TOPIC,
     callers::TOPIC,
     hashers::TOPIC,
+    keyed::TOPIC,
 ];
 
 fn topics(name: &str) -> Result<&'static [Topic], String> {
@@ -216,6 +218,7 @@ mod tests {
             [1, 0],
             [2, 0],
             [3, 0],
+            [1, 0],
             [1, 0],
             [1, 0],
             [1, 0],
