@@ -179,7 +179,7 @@ mod tests {
 
     const KEY: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-    /// By an implementation of SipHash-1-3 in Python that agrees with CPython's own.
+    /// By an implementation of SipHash-1-3 in Python, which agrees with the `hash` of bytes in Python itself.
     #[test]
     fn test_vectors_of_bytes() {
         let bytes: Vec<u8> = (0..=255).cycle().take(1024).collect();
