@@ -74,7 +74,8 @@ models_of_three! {
     // The image is that of one instant: with x1, or without it.
     snapshot_beside_a_sweep: [x1, _] = one_kick::<L>(0, 1, 3)
         => [remove_value(x1, 1)] || [snapshot([])], 21, 1;
-    // An image with what was inserted later lacks what a kick has dropped before, in a bucket that is copied first.
+    // An image with the later item has the one before it, for which a kick has dropped an entry: in a bucket that is
+    // copied first.
     snapshot_beside_a_kick_that_drops: [new, later] = adding(
         one_kick::<L>(0, 1, 3), |s, [_, new]| [new, s.item(2, 3)],
     ) => [does(move |t| { t.retire(1); t.insert(new) }), insert(later)]
@@ -185,7 +186,7 @@ fn with_another<L: Layout>(goes_back: With<Maplet<L>, 2>) -> With<Maplet<L>, 2> 
     adding(goes_back, |s, [x1, _]| [x1, s.with_value(x1, 2)])
 }
 
-/// Buckets 2 and 3 are full. In the stash are two values of x, and y1 of another key, in its own line.
+/// Buckets 2 and 3 are full. In the stash are two values of x, and y1 of another key.
 ///
 /// `[xa, xb, y1]`.
 fn stashed<L: Layout>() -> With<Maplet<L>, 3> {

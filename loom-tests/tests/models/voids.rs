@@ -70,7 +70,7 @@ growing_models! {
     merge_beside_a_snapshot: [_] = merged::<L>(1) => [merge(0)] || [snapshot([])], 970, 2;
     merge_beside_a_sweep: [x] = merged::<L>(1) => [merge(0)] || [maybe(remove_value(x, 1))], 30, 2;
     merge_beside_a_clear: [x] = merged::<L>(1)
-        => [merge(0), maybe(contains(x))] || [clear(), insert(x)], 10, 2;
+        => [merge(0), maybe(contains(x))] || [clear(), insert(x)], 330, 2;
     kick_against_lookup_in_its_direction: [moved, new, _] = kick::<L>()
         => [insert(new)] || [contains(moved)], 170, 3;
     kick_against_lookup_the_other_way: [moved, new, _] = kick::<L>()
