@@ -163,7 +163,7 @@ models_of_three! {
         let xb = s.with_value(xa, 1);
         s.stash(&[xb]);
         [xa, xb]
-    }) => [resize_stash(xa, 4)] || [get(xa, [xa, xb])], 10, 1;
+    }) => [resize_stash(xa, 4)] || [get(xa, [xa, xb])], 2300, 1;
     replacement_against_removal: [xa, xb] = one_stashed::<L>()
         => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 20_000, 3;
     two_replacements: [xa, xb, xc] = adding(
