@@ -187,10 +187,10 @@ pub const FAULTS: &[Fault] = faults! {
     store_changed: "a removal of a duplicate bumps no version"
         without "self.versions().bump(self.geometry().version_group(key));"
         => "races::copy_in_and_copy_out_against_lookup";
-    contains: "a lookup reads its version after its buckets"
+    contains_by: "a lookup reads its version after its buckets"
         swap "let version = self.versions().read(self.geometry().version_group(key));"
-        and "let mut found = self.either_holds(key);" => LOOKUPS;
-    contains: "the first round of a lookup does not validate the version"
+        and "let mut found = self.either_holds(key, WITH_VALUE);" => LOOKUPS;
+    contains_by: "the first round of a lookup does not validate the version"
         replace "!version.validate()" with "!(version.validate() | true)" => LOOKUPS;
     look_once: "a later round of a lookup does not validate the version"
         replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
@@ -264,7 +264,7 @@ pub const FAULTS: &[Fault] = faults! {
             let locked = self.lock_stripes([buckets[0].number()]);"
         => "entries::kick_and_split_of_what_is_removed";
     last_hop_locked: "an insert_unique that kicks does not look again"
-        replace "self.either_holds(key)" with "false" => "unique::two_of_one_item_that_kick";
+        replace "self.either_holds(key, with_value)" with "false" => "unique::two_of_one_item_that_kick";
     hop: "a middle hop locks only the bucket that it leaves"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
