@@ -500,9 +500,9 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
         table.age(table.key(hash))
     }
 
-    /// Ends a generation. Returns how many entries are removed.
-    pub fn advance(shared: &CuckooMaplet<L>) -> usize {
-        table::<Self>(shared).advance_by(1)
+    /// Ends this number of generations. Returns how many entries are removed.
+    pub fn advance_by(shared: &CuckooMaplet<L>, generations: u64) -> usize {
+        table::<Self>(shared).advance_by(generations)
     }
 
     /// Ends the first generation, if that is present. Whether it was.

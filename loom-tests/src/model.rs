@@ -476,7 +476,7 @@ pub fn snapshot<M: Subject, const N: usize>(once: [Item; N]) -> Step<M> {
 }
 
 /// [`Thread::merge`].
-pub fn merge<M: Storage + 'static>(stored: usize) -> Step<M> {
+pub fn merge<M: Subject>(stored: usize) -> Step<M> {
     does(move |thread| thread.merge(stored))
 }
 
@@ -861,6 +861,24 @@ impl<M: Subject> Thread<M> {
         }
     }
 
+    /// Whether all that is [merged](Setup::merged) was stored. If not, `stored` items had been, and were taken back.
+    pub fn merge(&mut self, stored: usize) -> bool {
+        let image = self.merged.as_ref().expect("what is merged");
+        let classes = self.setup.classes_in(image).into_iter();
+        let merged = probe::merge::<M>(&self.shared, image);
+        for class in classes.clone().take(if merged.is_ok() { usize::MAX } else { stored }) {
+            self.record(class, Outcome::Inserted);
+        }
+        if merged.is_err() {
+            let refused = classes.clone().nth(stored).expect("not all were stored");
+            self.record(refused, Outcome::Full);
+            for class in classes.take(stored) {
+                self.record(class, Outcome::Removed);
+            }
+        }
+        merged.is_ok()
+    }
+
     /// Publishes everything that this thread has done, by one of two signals, each of which is sent once.
     fn send(&self, signal: usize) {
         let signal = &self.signals[signal];
@@ -885,24 +903,6 @@ impl<M: Subject> Thread<M> {
 }
 
 impl<M: Storage + 'static> Thread<M> {
-    /// Whether all that is [merged](Setup::merged) was stored. If not, `stored` items had been, and were taken back.
-    pub fn merge(&mut self, stored: usize) -> bool {
-        let image = self.merged.as_ref().expect("what is merged");
-        let classes = self.setup.classes_in(image).into_iter();
-        let merged = probe::merge::<M>(&self.shared, image);
-        for class in classes.clone().take(if merged.is_ok() { usize::MAX } else { stored }) {
-            self.record(class, Outcome::Inserted);
-        }
-        if merged.is_err() {
-            let refused = classes.clone().nth(stored).expect("not all were stored");
-            self.record(refused, Outcome::Full);
-            for class in classes.take(stored) {
-                self.record(class, Outcome::Removed);
-            }
-        }
-        merged.is_ok()
-    }
-
     /// How many of the items were stored, in order.
     pub fn insert_many(&mut self, items: &[Item]) -> usize {
         let hashes: Vec<_> = items.iter().map(|item| Prehashed(item.hash)).collect();
@@ -1080,8 +1080,14 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
 
     /// Ends a generation. Returns how many entries are removed.
     pub fn advance(&mut self) -> usize {
-        let removed = Maplet::<M, SHORT_RING>::advance(&self.shared);
-        self.record(0, Outcome::Advanced);
+        self.advance_by(1)
+    }
+
+    /// Ends this number of generations, one after the other for all that the record tells, and at once for other
+    /// threads. Returns how many entries are removed.
+    pub fn advance_by(&mut self, generations: u64) -> usize {
+        let removed = Maplet::<M, SHORT_RING>::advance_by(&self.shared, generations);
+        (0..generations).for_each(|_| self.record(0, Outcome::Advanced));
         removed
     }
 

@@ -14,6 +14,7 @@ use coucal::probe::{self, Maplet, Step};
 use coucal::{Growable, GrowingLayout, Layout, Storage};
 use loom_tests::model::*;
 
+use crate::entries::entry_of_the_next_level;
 use crate::expiry::{goes_back, one_kick};
 use crate::{Maplets, With, adding, items, of_generations};
 
@@ -104,6 +105,23 @@ models_of_three! {
         => [does(|t| t.advance() == 1)]
         || [does(|t| [(0, 3), (1, 2)].contains(&t.image()))]
         => [does(|t| t.image() == (1, 2))], 36, 1;
+    // An image with the later one of two stamps has the first, too: in a bucket that is copied first, and in the last.
+    stamps_beside_a_snapshot: [x, x0, y, y0] = of_generations(4, adding(
+        items(Maplets::<L>::new(4), [(0, 3), (3, 0)]), |s, [x, y]| {
+            s.store(0, &[x]).store(3, &[y]);
+            [x, s.with_value(x, 0), y, s.with_value(y, 0)]
+        },
+    )) => [!stamp(x), !stamp(y)]
+        || [does(move |t| {
+            let counts = t.snapshot();
+            counts.of(y0) <= counts.of(x0)
+        })]
+        => [has_stamps(x, &[0], 2), has_stamps(y, &[0], 2)], 4200, 3;
+    // A whole window ends at once: what is stored meanwhile is forgotten with it, or has the new stamp.
+    stamp_beside_the_end_of_a_whole_window: [x] = none::<L>(3)
+        => [does(|t| t.advance_by(5) <= 1)]
+        || [stamp(x)]
+        => [does(move |t| [None, Some(0)].contains(&t.age(x)))], 360, 3;
     stamp_overtaken_by_a_whole_window
     two_that_make_room
 }
@@ -112,6 +130,11 @@ growing_models! {
     // Two buckets at first, of which the first one is split next. x1 is there, and goes; the other item stays.
     stamp_of_what_goes: [x] = one_split::<L>()
         => [split(1)] || [!stamp(x), contains(x)] || [contains(x)], 39_000, 1, by_age;
+    // An entry of the next level, read by the level before, would be one of an item that is not there: it would get the
+    // stamp, and the item none.
+    stamp_beside_an_entry_of_the_next_level: [absent, new] = entry_of_the_next_level(
+        Maplets::<Growable<L>>::growable(2, 4).split(1).generations(4),
+    ) => [split(1), stamp(new)] || [stamp(absent)], 4100, 3, by_age;
     // Beside the sweep of the generation that the item had.
     split_beside_an_advance: [x] = one_split::<L>()
         => [split(1)] || [advance()] || [maybe(stamp(x)), contains(x)], 230_000, 1, by_age;

@@ -6,6 +6,7 @@ use coucal::probe::{Maplet, ShortRing};
 use coucal::{Growable, GrowingLayout, Layout, Storage};
 use loom_tests::model::*;
 
+use crate::stash::buckets_for_many;
 use crate::{Maplets, With, adding, items, storing, with};
 
 models_of_three! {
@@ -73,6 +74,23 @@ models_of_three! {
     // The image is that of one instant: with x1, or without it.
     snapshot_beside_a_sweep: [x1, _] = one_kick::<L>(0, 1, 3)
         => [remove_value(x1, 1)] || [snapshot([])], 21, 1;
+    // An image with the later item has the one before it, for which a kick has dropped an entry: in a bucket that is
+    // copied first.
+    snapshot_beside_a_kick_that_drops: [new, later] = adding(
+        one_kick::<L>(0, 1, 3), |s, [_, new]| [new, s.item(2, 3)],
+    ) => [does(move |t| { t.retire(1); t.insert(new) }), insert(later)]
+        || [does(move |t| {
+            let counts = t.snapshot();
+            counts.of(later) <= counts.of(new)
+        })]
+        => [does(|t| t.entries() == 2 * L::SLOTS + 1)], 400, 2;
+    // The entry that leaves gets to a cell that the sweep has seen already.
+    sweep_of_the_stash_beside_other_numbers_of_lines: [_, x, y1] = stashed::<L>()
+        => [resize_stash(x, 4), resize_stash(x, 2)] || [remove_value(y1, 1)], 430, 3;
+    // It is removed when the sweep has seen its cell, where another one is stored.
+    sweep_of_the_stash_beside_a_cell_used_again: [new, _, y1] = adding(
+        stashed::<L>(), |s, [_, x, y1]| [s.item(2, 3), x, y1],
+    ) => [maybe(remove(y1)), insert(new)] || [maybe(remove_value(y1, 1))], 200, 2;
     // A pair gets the value while that is removed, and is kicked at the end of the sweep: it is dropped before the call
     // has returned, or stays. Of two buckets with one free slot each, x1 gets into the second one.
     late_drop_beside_the_end_of_a_sweep: [x1, new] = adding(
@@ -166,6 +184,18 @@ pub fn goes_back<L: Layout>() -> With<Maplet<L>, 2> {
 /// `[x1, x2]`.
 fn with_another<L: Layout>(goes_back: With<Maplet<L>, 2>) -> With<Maplet<L>, 2> {
     adding(goes_back, |s, [x1, _]| [x1, s.with_value(x1, 2)])
+}
+
+/// Buckets 2 and 3 are full. In the stash are two values of x, and y1 of another key.
+///
+/// `[xa, xb, y1]`.
+fn stashed<L: Layout>() -> With<Maplet<L>, 3> {
+    adding(items(Setup::new(buckets_for_many::<Maplet<L>>()), [(2, 3)]), |s, [low]| {
+        let [xa, y] = [(); 2].map(|()| s.item_of_group(2, 3, low));
+        let (xb, y1) = (s.with_value(xa, 2), s.with_value(y, 1));
+        s.fill(2, low).fill(3, low).stash(&[xa, y1, xb]);
+        [xa, xb, y1]
+    })
 }
 
 /// Two buckets at first, of which this one is split next. x1 is there, and goes, beside an item that stays.

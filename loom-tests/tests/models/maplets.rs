@@ -46,6 +46,11 @@ models_of_three! {
     ) => [insert(new)]
         || [replace(xa, xc)]
         || [get_that(xa, move |found| found.has(xb) && (found.has(xa) || found.has(xc)))], 9200, 2;
+    // A snapshot with what was inserted later has the new value, in a bucket that is copied first.
+    replacement_and_insert_beside_a_snapshot: [xa, xb, later] = adding(
+        with(Maplets::<L>::new(4), [(0, 3), (2, 3)], |s, [xa, _]| s.store(0, &[xa])),
+        |s, [xa, later]| [xa, s.with_value(xa, 1), later],
+    ) => [replace(xa, xb), insert(later)] || [snapshot([])], 4600, 3;
     // Exactly one of them finds the old value, as the checker knows.
     two_replacements_of_one_pair: [xa, xb, xc] = three_values::<L>()
         => [maybe(replace(xa, xb))]

@@ -158,6 +158,12 @@ models_of_three! {
         s.stash(&[xb]);
         [xa, xb, low]
     }) => [remove(low)] || [get(xa, [xa, xb])], 5000, 2;
+    // Of both values the way begins in another line then.
+    get_beside_doubling: [xa, xb] = adding(stashed::<Maplet<L>, 2>(), |s, [xa, _]| {
+        let xb = s.with_value(xa, 1);
+        s.stash(&[xb]);
+        [xa, xb]
+    }) => [resize_stash(xa, 4)] || [get(xa, [xa, xb])], 2300, 1;
     replacement_against_removal: [xa, xb] = one_stashed::<L>()
         => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 20_000, 3;
     two_replacements: [xa, xb, xc] = adding(
@@ -208,7 +214,7 @@ fn beside_another_of_the_group<L: Layout>(setup: &mut Setup<L>, [x]: [Item; 1]) 
 }
 
 /// With room for seven entries in the stash, in a layout of two slots, too.
-fn buckets_for_many<M: Subject>() -> usize {
+pub fn buckets_for_many<M: Subject>() -> usize {
     if M::SLOTS < 4 { 10 } else { 6 }
 }
 

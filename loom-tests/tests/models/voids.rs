@@ -64,6 +64,13 @@ growing_models! {
     snapshot_beside_a_split: [x] = one_void::<L>(4) => [split(1)] || [snapshot([x])], 730, 2;
     snapshot_at_the_end_of_a_level: [x] = last_void::<L>(7)
         => [split(1)] || [snapshot([x])], 730, 2;
+    // The merge has found that enough is known of the entry, and then not, when it is split: it doubles the entry.
+    merge_beside_a_split: [x] = merged::<L>(0) => [merge(0), contains(x)] || [split(1)], 8500, 2;
+    // What the merge doubles is counted at the end.
+    merge_beside_a_snapshot: [_] = merged::<L>(1) => [merge(0)] || [snapshot([])], 970, 2;
+    merge_beside_a_sweep: [x] = merged::<L>(1) => [merge(0)] || [maybe(remove_value(x, 1))], 30, 2;
+    merge_beside_a_clear: [x] = merged::<L>(1)
+        => [merge(0), maybe(contains(x))] || [clear(), insert(x)], 330, 2;
     kick_against_lookup_in_its_direction: [moved, new, _] = kick::<L>()
         => [insert(new)] || [contains(moved)], 170, 3;
     kick_against_lookup_the_other_way: [moved, new, _] = kick::<L>()
@@ -88,6 +95,12 @@ fn four_buckets<L: GrowingLayout + Layout>() -> Voids<L> {
 /// and in the old one if it is 0.
 fn one_void<L: GrowingLayout + Layout>(first: usize) -> VoidsWith<L, 1> {
     with(four_buckets(), [(first, 1)], |s, items| s.store_void(0, &items))
+}
+
+/// An item is merged, from a table of two buckets: its entry is void in bucket 0 of this one, and must be doubled when
+/// that is split.
+fn merged<L: GrowingLayout + Layout>(splits: usize) -> VoidsWith<L, 1> {
+    with(four_buckets().split(splits), [(4, 1)], |s, items| s.merged(&items))
 }
 
 /// Seven buckets. As before, in bucket 3, with whose split the level ends.

@@ -187,10 +187,10 @@ pub const FAULTS: &[Fault] = faults! {
     store_changed: "a removal of a duplicate bumps no version"
         without "self.versions().bump(self.geometry().version_group(key));"
         => "races::copy_in_and_copy_out_against_lookup";
-    contains: "a lookup reads its version after its buckets"
+    contains_by: "a lookup reads its version after its buckets"
         swap "let version = self.versions().read(self.geometry().version_group(key));"
-        and "let mut found = self.either_holds(key);" => LOOKUPS;
-    contains: "the first round of a lookup does not validate the version"
+        and "let mut found = self.either_holds(key, WITH_VALUE);" => LOOKUPS;
+    contains_by: "the first round of a lookup does not validate the version"
         replace "!version.validate()" with "!(version.validate() | true)" => LOOKUPS;
     look_once: "a later round of a lookup does not validate the version"
         replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
@@ -228,6 +228,9 @@ pub const FAULTS: &[Fault] = faults! {
     lacks: "a lookup does not look again at the number of lines"
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
         => "stash::doubling_against_lookup";
+    read: "a get does not look again at the number of lines"
+        replace "self.lines.load(Ordering::Relaxed) == lines" with "true"
+        => "stash::get_beside_doubling";
     forget_way: "one entry less, and no way passes the line"
         replace "self.cells.update_passing(array, home, passed);"
         with "(0..passed).for_each(|way| array.set_passing((home + way) & array.mask(), 0));"
@@ -261,7 +264,7 @@ pub const FAULTS: &[Fault] = faults! {
             let locked = self.lock_stripes([buckets[0].number()]);"
         => "entries::kick_and_split_of_what_is_removed";
     last_hop_locked: "an insert_unique that kicks does not look again"
-        replace "self.either_holds(key)" with "false" => "unique::two_of_one_item_that_kick";
+        replace "self.either_holds(key, with_value)" with "false" => "unique::two_of_one_item_that_kick";
     hop: "a middle hop locks only the bucket that it leaves"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
@@ -403,6 +406,27 @@ pub const FAULTS: &[Fault] = faults! {
         swap "self.buckets.word(bucket).store(bits, order);"
         and "if locked.is_recorded(bucket) { self.copy_to_mirror(bucket); }" => SNAPSHOT_AND_INSERT;
 
+    store_changed: "a replacement does not mirror its word"
+        replace "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
+        with "if matches!(change, Change::Replace(_)) {
+                self.buckets.word(bucket).store(changed.bits(), Ordering::SeqCst);
+            } else {
+                self.store_word(locked, bucket, changed, Ordering::SeqCst);
+            }"
+        => "maplets::replacement_and_insert_beside_a_snapshot";
+    store_changed: "a stamp does not mirror its word"
+        replace "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
+        with "if change == Change::Stamp {
+                self.buckets.word(bucket).store(changed.bits(), Ordering::SeqCst);
+            } else {
+                self.store_word(locked, bucket, changed, Ordering::SeqCst);
+            }"
+        => "expiring::stamps_beside_a_snapshot";
+    drop_retiring: "a kick that drops does not mirror its word"
+        replace "self.store_word(locked, bucket, with_new.unwrap_or(rest), Ordering::SeqCst);"
+        with "self.buckets.word(bucket).store(with_new.unwrap_or(rest).bits(), Ordering::SeqCst);"
+        => "expiry::snapshot_beside_a_kick_that_drops";
+
     // Snapshots: the copy.
     try_image: "the flags are set after the copy"
         swap "self.stripes().start_recording();"
@@ -430,6 +454,11 @@ pub const FAULTS: &[Fault] = faults! {
     merge: "a merge that fails takes nothing back"
         without "self.take_parts_back(entry, least);"
         => "snapshots::merge_that_fails_against_lookups";
+    merge: "a merge beside others that need what is doubled"
+        without "let _removing = self.lock_removing();" => "voids::merge_beside";
+    insert_parts: "a merge takes an entry for stored that was split meanwhile"
+        replace "self.insert_copies(entry, least)?" with "(self.insert_copies(entry, least)? | true)"
+        => "voids::merge_beside_a_split";
 
     // Values: what a lookup of them returns.
     try_get: "a get does not validate the version"
@@ -490,6 +519,11 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.count_in(&stripes.value);" => WRITERS_BESIDE_WIDENING;
     try_widen: "stripes are replaced while a snapshot uses their flags"
         replace "self.is_recorded()" with "false" => "widening::snapshot_beside_widening";
+    remove_retiring: "a sweep takes its view of the words before it has locked each stripe"
+        put "let word = self.buckets.words();" before "self.pass_all();" => "widening::sweep_beside";
+    pass_all: "a sweep passes no stripes by where they are retired"
+        replace "while self.stripes().pass_all().is_none() {}" with "self.stripes().pass_all();"
+        => "widening::sweep_beside";
     take_over: "new versions do not know of what is stashed"
         replace "version | u64::from(any_stashed(group))" with "version" => STASH_AND_WIDENING;
     validate_with_stash: "a later round of a lookup validates a version that was replaced"
@@ -503,6 +537,12 @@ pub const FAULTS: &[Fault] = faults! {
     remove_retiring: "a sweep leaves the stash out"
         replace "self.sweep_stash(value)" with "0"
         => "expiry::stashed_value_beside_a_removal_of_another";
+    next: "a sweep of the stash goes on where the lines are others"
+        replace "if seen.lines != lines" with "if seen.lines != lines && seen.lines == 0"
+        => "expiry::sweep_of_the_stash_beside_other_numbers_of_lines";
+    held_at: "a sweep of the stash takes what is in the cell by now"
+        replace "(held.place == place)" with "(held.place == place || true)"
+        => "expiry::sweep_of_the_stash_beside_a_cell_used_again";
     remove_retiring: "a value is never taken back"
         without "self.retire(None);" => "expiry::late_drop_beside_the_end_of_a_sweep";
     remove_retiring: "doubled entries are not forgotten"
@@ -547,6 +587,15 @@ pub const FAULTS: &[Fault] = faults! {
         => "expiring::stamp_of_what_is_swept expiring::stamp_if expiring::insert_of_what";
     advance_by: "two generations end at a time"
         without "let _removing = self.lock_removing();" => "expiring::two_that_advance";
+    advance_by: "a whole window ends when others may store again"
+        replace "self.clear_locked(|| self.set_clock(self.clock().after(generations, self.generations)));"
+        with "self.clear_locked(|| {});
+            self.set_clock(self.clock().after(generations, self.generations));"
+        => "expiring::stamp_beside_the_end_of_a_whole_window";
+    insert_stamped: "an insert does not look at the extent again"
+        replace "let read = self.read_valid(key);"
+        with "let read = self.read(key, self.locate(key.places()));"
+        => "expiring::stamp_beside_an_entry_of_the_next_level";
     advance_from: "two threads make room for one insert each"
         replace "self.clock() == clock" with "self.clock() == clock || true"
         => "expiring::two_that_make_room";
