@@ -354,6 +354,21 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self
     }
 
+    /// Changes nothing: what has a [maximum capacity](Self::max_capacity) grows already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().max_capacity(1000).growable().build()?;
+    /// assert_eq!(filter.max_capacity(), 1000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn growable(self) -> Self {
+        self
+    }
+
     /// The share of slots in use that the filter keeps while it grows: from 0.5 to the highest of the
     /// [layout](Growable), a hundredth less in a maplet, to the nearest thousandth. The default is the one of the
     /// layout.
@@ -410,15 +425,19 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
     }
 }
 
-/// What was built, where no error is returned.
+/// Returns what was built, where the caller returns no error: panics, in the line of the user's call.
 #[track_caller]
 pub(crate) fn built<T>(built: Result<T, Error>) -> T {
-    built.unwrap_or_else(|error| {
-        if let Error::OutOfMemory { bytes } = error
-            && let Ok(layout) = std::alloc::Layout::array::<u8>(bytes)
-        {
-            std::alloc::handle_alloc_error(layout);
+    // Not `unwrap_or_else`: the panic would be in the line of its closure.
+    match built {
+        Ok(built) => built,
+        Err(error) => {
+            if let Error::OutOfMemory { bytes } = error
+                && let Ok(layout) = std::alloc::Layout::array::<u8>(bytes)
+            {
+                std::alloc::handle_alloc_error(layout);
+            }
+            panic!("{error}")
         }
-        panic!("{error}")
-    })
+    }
 }

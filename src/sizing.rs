@@ -326,6 +326,12 @@ fn most_value_bits(layout: &Properties) -> u32 {
     layout.bits - min_fingerprint_bits
 }
 
+/// Returns the bits of the longest values that a layout stores in a table whose growth ends, by its name.
+pub(crate) fn most_value_bits_of(name: &str) -> Option<u32> {
+    let layout = LayoutId::of_tables(false).find(|layout| layout.name() == name)?;
+    Some(most_value_bits(layout.properties()))
+}
+
 /// A share in thousandths, the nearest number; 0 if it is negative or not a number.
 pub(crate) fn thousandths(share: f64) -> u32 {
     (1000.0 * share).round() as u32

@@ -154,7 +154,7 @@ fn what_is_not_alike_is_an_error() {
     let other_seed = default_layout().filters().capacity(1000).hasher(StableHashBuilder::new(8));
     let error = filter.merge(&other_seed.build().unwrap()).unwrap_err();
     assert_eq!(error, Error::OtherHasher);
-    assert!(error.to_string().contains("clones of"), "{error}");
+    assert!(error.to_string().contains("a clone of"), "{error}");
     let [one, other] =
         [0; 2].map(|_| CuckooFilter::with_capacity_and_hasher(1000, DefaultHashBuilder::default()));
     assert_eq!(one.merge(&other), Err(Error::OtherHasher));
