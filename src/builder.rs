@@ -146,6 +146,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// [`any_layout`](Self::any_layout), `build` chooses the smallest such layout. The default is the
     /// rate of the layout.
     ///
+    /// It is a promise that [merges](crate::CuckooFilter::merge) keep, too: one that would break it is an error.
+    ///
     /// # Examples
     ///
     /// ```
@@ -209,6 +211,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         // Those of the first words.
         let bytes = sizing::in_address_space(sizing.initial.saturating_mul(8));
         let state = State::try_new(sizing).map_err(|_| Error::OutOfMemory { bytes })?;
+        let state = state.with_promise(sizing.promise(request));
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,

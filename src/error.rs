@@ -312,6 +312,15 @@ pub enum Error {
     ///
     /// Build filters that are to be merged with the [capacity](crate::Builder::capacity) of all of them together.
     OtherTooSmall,
+    /// The builder of this filter was given a [rate](crate::Builder::false_positive_rate), and with the items to be merged
+    /// its rate would be higher when it is full; nothing has changed.
+    ///
+    /// Build filters that are to be merged with the [capacity](crate::Builder::capacity) of all of them together: those
+    /// that grow then know enough of each item, and one of fixed size has no more items than it was built for.
+    MergedRateTooHigh {
+        /// One in so many absent items would be a false positive, rounded down, when the filter is full.
+        one_in: u64,
+    },
     /// The two maplets to be merged have values of different lengths.
     ///
     /// Build both with the same [value bits](crate::Builder::value_bits).
@@ -542,6 +551,11 @@ impl fmt::Display for Error {
             Self::OtherTooSmall => f.write_str(
                 "the other filter was built for so few items that its entries would take too many slots: build \
                  filters that are to be merged with the capacity of all of them together",
+            ),
+            Self::MergedRateTooHigh { one_in } => write!(
+                f,
+                "with these items the false-positive rate would be 1 in {one_in} when the filter is full, more than \
+                 its builder was given: build filters that are to be merged with the capacity of all of them together"
             ),
             Self::OtherSize { slots, other } => write!(
                 f,

@@ -93,6 +93,7 @@ fn what_the_messages_are_put_together_from() {
         (Error::WrongLen { stated: 9, found: 8 }, "there are 8: the checksums match"),
         (Error::OtherLayout { other: "Fp16x4", filter: "Fp12x5" }, "is Fp16x4 and not Fp12x5"),
         (Error::OtherSize { slots: 9, other: 8 }, "fixed size with 9 and 8 slots"),
+        (Error::MergedRateTooHigh { one_in: 33 }, "would be 1 in 33 when the filter is full"),
         (
             Error::OtherView { name: "CuckooMaplet", view: "CuckooMapletView" },
             "is of a CuckooMaplet: open it with a CuckooMapletView",
