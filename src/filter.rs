@@ -203,7 +203,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// Remove only what was inserted, once for each insert. An item that was never inserted may
     /// collide with a present item; its removal then removes the copy of the other item, which is
     /// missed from then on. For the same reason do not remove items that you inserted with
-    /// [`insert_unique`](Self::insert_unique).
+    /// [`insert_unique`](Self::insert_unique). [A checklist](crate#if-a-lookup-misses-what-you-inserted) has all causes
+    /// of a false negative.
     ///
     /// Blocks while another thread writes to the same group of buckets. Takes no lock if the item is
     /// absent, unless something of its version group is [stashed](crate#what-finds-no-room), or other threads move
@@ -662,6 +663,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 
         /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
         /// report as present now.
+        ///
+        /// Where items have copies, it is at the most this share: the copies of an item count here as different items, but an
+        /// absent item collides with all of them or with none.
         ///
         /// In a growable filter it depends on when the items were inserted, and is estimated from the words of the
         /// table: from all of them in a table of up to 2^14 buckets, and from a sample of that size at most in a larger

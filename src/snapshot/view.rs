@@ -267,7 +267,8 @@ macro_rules! views {
             /// with checksums. Only the header is checked, and the length: it takes as long as some lookups do,
             /// whatever the size.
             ///
-            /// Damaged bytes make answers wrong, also that an item is absent. They are no danger: no lookup panics, or
+            /// Damaged bytes make answers wrong, also that an item is absent
+            /// ([the other causes](crate#if-a-lookup-misses-what-you-inserted)). They are no danger: no lookup panics, or
             /// reads beyond them; at the worst it looks at each stashed entry that the header names.
             ///
             /// # Errors
