@@ -146,6 +146,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// [`any_layout`](Self::any_layout), `build` chooses the smallest such layout. The default is the
     /// rate of the layout.
     ///
+    /// It is a promise that [merges](crate::CuckooFilter::merge) keep, too: one that would break it is an error.
+    ///
     /// # Examples
     ///
     /// ```
@@ -209,6 +211,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         // Those of the first words.
         let bytes = sizing::in_address_space(sizing.initial.saturating_mul(8));
         let state = State::try_new(sizing).map_err(|_| Error::OutOfMemory { bytes })?;
+        let state = state.with_promise(sizing.promise(request));
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,
@@ -354,6 +357,21 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self
     }
 
+    /// Changes nothing: what has a [maximum capacity](Self::max_capacity) grows already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().max_capacity(1000).growable().build()?;
+    /// assert_eq!(filter.max_capacity(), 1000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn growable(self) -> Self {
+        self
+    }
+
     /// The share of slots in use that the filter keeps while it grows: from 0.5 to the highest of the
     /// [layout](Growable), a hundredth less in a maplet, to the nearest thousandth. The default is the one of the
     /// layout.
@@ -410,15 +428,19 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
     }
 }
 
-/// What was built, where no error is returned.
+/// Returns what was built, where the caller returns no error: panics, in the line of the user's call.
 #[track_caller]
 pub(crate) fn built<T>(built: Result<T, Error>) -> T {
-    built.unwrap_or_else(|error| {
-        if let Error::OutOfMemory { bytes } = error
-            && let Ok(layout) = std::alloc::Layout::array::<u8>(bytes)
-        {
-            std::alloc::handle_alloc_error(layout);
+    // Not `unwrap_or_else`: the panic would be in the line of its closure.
+    match built {
+        Ok(built) => built,
+        Err(error) => {
+            if let Error::OutOfMemory { bytes } = error
+                && let Ok(layout) = std::alloc::Layout::array::<u8>(bytes)
+            {
+                std::alloc::handle_alloc_error(layout);
+            }
+            panic!("{error}")
         }
-        panic!("{error}")
-    })
+    }
 }

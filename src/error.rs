@@ -6,6 +6,7 @@ use core::iter;
 use std::io;
 
 use crate::layout::LayoutId;
+use crate::sizing;
 
 /// What happened, and what to do about it: the error of every operation.
 ///
@@ -127,9 +128,9 @@ pub enum Error {
     /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which chooses it. A filter that grows has a lower rate
     /// at its maximum capacity if its initial capacity is larger: it doubles less often.
     RateOutOfReach {
-        /// One in so many absent items is a false positive of this layout, rounded down, at the requested capacity, which
-        /// is the maximum capacity of a filter that grows, or 2^40 items without a maximum; if no layout reaches the
-        /// requested rate, of the layout with the lowest rate.
+        /// One in so many absent items is a false positive of this layout, rounded down, when the filter is full; if no
+        /// layout reaches the requested rate, of the layout with the lowest rate. A filter of fixed size is full at its
+        /// capacity, and one that grows at its maximum capacity, or with 2^40 items if it has none.
         one_in: u64,
         /// The smallest layout that reaches the rate, if any does.
         other: Option<&'static str>,
@@ -172,7 +173,17 @@ pub enum Error {
         /// Whether it is a filter that grows.
         grows: bool,
     },
-    /// The filter would hold more items than its maximum capacity; nothing has changed.
+    /// The [figures](crate::Builder::figures) of a filter of fixed size were requested for more items than it holds.
+    ///
+    /// Request a larger [`capacity`](crate::Builder::capacity), or more
+    /// [`memory_bytes`](crate::Builder::memory_bytes).
+    AboveCapacity {
+        /// The requested number of items.
+        wanted: usize,
+        /// The capacity of the filter.
+        capacity: usize,
+    },
+    /// The growing filter would hold more items than its maximum capacity; nothing has changed.
     ///
     /// Build one with a larger [`max_capacity`](crate::Builder::max_capacity).
     AboveMaxCapacity {
@@ -259,6 +270,15 @@ pub enum Error {
         /// The name of the type of the snapshot, whatever its layout: `GrowableCuckooMaplet`, for example.
         name: &'static str,
     },
+    /// The snapshot is not of the kind that the view reads: of a filter in place of a maplet, or the other way round.
+    ///
+    /// Open it with the view that is named.
+    OtherView {
+        /// The name of the type of the snapshot, whatever its layout.
+        name: &'static str,
+        /// The name of the view that reads it.
+        view: &'static str,
+    },
     /// What is to be restored, or merged into this filter, has another layout.
     ///
     /// Name its layout in the type of what you restore, or restore an
@@ -270,7 +290,8 @@ pub enum Error {
         /// The layout of this filter.
         filter: &'static str,
     },
-    /// What is to be restored, or merged into this filter, had a hasher with other hashes: its items would be missed.
+    /// What is to be restored, viewed, or merged into this filter, had a hasher with other hashes: its items would be
+    /// missed.
     ///
     /// Use the hasher of that filter, or a clone of it. A default hasher has a random seed and cannot be made again in
     /// another process; a [`StableHashBuilder`](crate::StableHashBuilder) can, and so can a
@@ -292,6 +313,15 @@ pub enum Error {
     ///
     /// Build filters that are to be merged with the [capacity](crate::Builder::capacity) of all of them together.
     OtherTooSmall,
+    /// The builder of this filter was given a [rate](crate::Builder::false_positive_rate), and with the items to be merged
+    /// its rate would be higher when it is full; nothing has changed.
+    ///
+    /// Build filters that are to be merged with the [capacity](crate::Builder::capacity) of all of them together: those
+    /// that grow then know enough of each item, and one of fixed size has no more items than it was built for.
+    MergedRateTooHigh {
+        /// One in so many absent items would be a false positive, rounded down, when the filter is full.
+        one_in: u64,
+    },
     /// The two maplets to be merged have values of different lengths.
     ///
     /// Build both with the same [value bits](crate::Builder::value_bits).
@@ -346,8 +376,7 @@ impl fmt::Display for Error {
                 "the filter is full: remove items, or build one with a larger capacity",
             ),
             Self::NoMemoryToStore => f.write_str(
-                "the allocator could not provide the memory for what was to be stored: \
-                 free memory and try again, or remove items",
+                "the allocator could not provide the memory to store an item: free memory and try again",
             ),
             Self::ValueTooLarge => f.write_str(
                 "the value has more bits than this maplet stores: build one with more value bits",
@@ -364,10 +393,10 @@ impl fmt::Display for Error {
             ),
             Self::OutOfMemory { bytes } => write!(
                 f,
-                "the allocator could not provide {bytes} bytes: free memory, or build a smaller filter"
+                "the allocator could not provide {bytes} bytes: free memory and try again, or use a smaller filter"
             ),
             Self::BudgetTooSmall { bytes, needed } => {
-                write!(f, "such a filter needs {needed} bytes, and may take {bytes}: allow it more")
+                write!(f, "a budget of {bytes} bytes is too small: this filter needs {needed}")
             }
             Self::CapacityOverflow { capacity } => write!(
                 f,
@@ -390,28 +419,34 @@ impl fmt::Display for Error {
             ),
             Self::RateOutOfReach { one_in, other: Some(other) } => write!(
                 f,
-                "this layout has a false-positive rate of 1 in {one_in} at that capacity, more than was \
+                "this layout has a false-positive rate of 1 in {one_in} when the filter is full, more than was \
                  requested: {other} reaches the rate"
             ),
             Self::RateOutOfReach { one_in, other: None } => write!(
                 f,
-                "no layout has a lower false-positive rate than 1 in {one_in} at that capacity (2^40 items where \
-                 growth has no end), and a lower one was requested"
+                "no layout has a lower false-positive rate than 1 in {one_in} when the filter is full, and a lower \
+                 one was requested: request that one, or a smaller filter"
             ),
             Self::ValueBitsOutOfRange { value_bits: 0, .. } => {
                 f.write_str("a maplet needs the length of its values: call `value_bits`")
             }
             Self::ValueBitsOutOfRange { layout, value_bits, max, other } => {
+                let stored_otherwise = sizing::most_value_bits_of(layout).unwrap_or(*max);
+                // Only where growth has no end, a maplet stores less than its layout has room for.
+                let is_endless = *max < stored_otherwise;
+                let without_end = if is_endless { "that grows without an end " } else { "" };
                 write!(
                     f,
-                    "such a maplet in {layout} stores values of at most {max} bits, and {value_bits} \
-                     were requested"
+                    "a maplet {without_end}in {layout} stores values of at most {max} bits, and {value_bits} were \
+                     requested: "
                 )?;
                 match other {
-                    Some(other) => write!(f, ": {other} stores them"),
-                    None => f.write_str(
-                        ": no layout stores them in such a maplet (where growth has no end, values are shorter)",
+                    Some(other) => write!(f, "{other} stores them"),
+                    None if *value_bits <= stored_otherwise => write!(
+                        f,
+                        "with a `capacity` or a `max_capacity`, {layout} stores up to {stored_otherwise}"
                     ),
+                    None => f.write_str("no layout stores them"),
                 }
             }
             Self::GenerationsOutOfRange { generations: 0, .. } => f.write_str(
@@ -427,12 +462,19 @@ impl fmt::Display for Error {
                 }
                 other.map_or(Ok(()), |other| write!(f, ": one in {other} has so many"))
             }
-            Self::NoTime => f.write_str("a generation takes some time: call `every` with more than zero"),
+            Self::NoTime => f.write_str(
+                "the period of a generation must be longer than zero: call `every` with such a one",
+            ),
             Self::NoSuchLayout { grows } => {
                 let kind = if *grows { "growing filter" } else { "filter" };
                 let names: Vec<_> = LayoutId::of_tables(*grows).map(LayoutId::name).collect();
                 write!(f, "no {kind} has a layout of this name: the names are {}", names.join(", "))
             }
+            Self::AboveCapacity { wanted, capacity } => write!(
+                f,
+                "a filter of fixed size for {capacity} items has no figures for {wanted}: request a larger \
+                 capacity, or more memory_bytes"
+            ),
             Self::AboveMaxCapacity { wanted, max_capacity } => write!(
                 f,
                 "the filter grows to {max_capacity} items, and {wanted} need room: \
@@ -472,11 +514,11 @@ impl fmt::Display for Error {
             ),
             Self::InvalidEntry { entry } => write!(
                 f,
-                "entry {entry} after the words is none that the filter can have: {DO_NOT_TRUST}"
+                "the snapshot is invalid: entry {entry} after the words is impossible; {DO_NOT_TRUST}"
             ),
             Self::InvalidWord { bucket } => write!(
                 f,
-                "bucket {bucket} of the snapshot holds a word that no such bucket has: {DO_NOT_TRUST}"
+                "the snapshot is invalid: bucket {bucket} holds an impossible word; {DO_NOT_TRUST}"
             ),
             Self::WrongLen { stated, found } => write!(
                 f,
@@ -484,25 +526,37 @@ impl fmt::Display for Error {
                  there are {found}: {DO_NOT_TRUST}"
             ),
             Self::TrailingBytes { bytes } => {
-                write!(f, "{bytes} bytes follow the snapshot: `restore` leaves them to its reader")
+                write!(
+                    f,
+                    "{bytes} bytes follow the snapshot: pass the bytes without them (the `restore` of a filter \
+                     leaves them in its reader)"
+                )
             }
             Self::OtherType { name } => write!(
                 f,
                 "the snapshot is of another type: restore it as {name}, of its layout or of AnyLayout"
             ),
+            Self::OtherView { name, view } => {
+                write!(f, "the snapshot is of a {name}: open it with a {view}")
+            }
             Self::OtherLayout { other, filter } => write!(
                 f,
-                "the layout is {other} and not {filter}: restore a filter of that layout, or of \
-                 AnyLayout; and merge only filters of one layout"
+                "the layout is {other} and not {filter}: to restore it, name {other} or AnyLayout in the type; \
+                 filters of two layouts cannot be merged"
             ),
             Self::OtherHasher => f.write_str(
-                "the other filter had another hasher, or another seed or key: filters to be merged need clones \
-                 of one hasher, and a filter to be restored in another process a StableHashBuilder or a \
-                 KeyedHashBuilder",
+                "the items were hashed by another hasher, or with another seed or key: pass the hasher with which they \
+                 were inserted, or a clone of it (in another process, a StableHashBuilder with the same seed, or a \
+                 KeyedHashBuilder with the same key)",
             ),
             Self::OtherTooSmall => f.write_str(
                 "the other filter was built for so few items that its entries would take too many slots: build \
                  filters that are to be merged with the capacity of all of them together",
+            ),
+            Self::MergedRateTooHigh { one_in } => write!(
+                f,
+                "with these items the false-positive rate would be 1 in {one_in} when the filter is full, more than \
+                 its builder was given: build filters that are to be merged with the capacity of all of them together"
             ),
             Self::OtherSize { slots, other } => write!(
                 f,

@@ -103,6 +103,11 @@ use crate::table::whole::generations::Stamping;
 /// * **The clock** is an [`Instant`](std::time::Instant); but on Linux, for periods from one second on, the coarse
 ///   clock of the system, which goes on by 1 to 10 ms at a time: so much less is an item remembered. Or it is
 ///   [yours](crate::Builder::clock).
+/// * **While a machine sleeps, the default clock stands still** (on Linux and macOS): items are remembered that much
+///   longer. Where that matters, give [`clock`](crate::Builder::clock) a function that counts the time asleep, such as
+///   one that reads `CLOCK_BOOTTIME`.
+/// * **Windows that start together end together**: all items whose windows began in one generation are forgotten by one
+///   `advance`, and then all are new at once. The more generations there are, the fewer these items are.
 /// * **Cost**: in a table that the cache holds, a look at the coarse clock was measured to add some 5 ns to an insert,
 ///   and one at an `Instant` some 30, where it takes 9 without (a hot item) or 80 (a new one): the exact clock keeps
 ///   a processor from looking at the table ahead. A [batch](Self::insert_many) looks once for 256 items. Where that is
@@ -251,6 +256,10 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     ///
     /// So an item that comes again and again is new once in N generations, and with [`insert`](Self::insert) it is new
     /// once.
+    ///
+    /// **A false positive is not remembered for itself.** If the filter takes a new item for another one, the answer is
+    /// `Ok(false)`, and the item is forgotten together with that other one: up to N - 1 generations too early.
+    /// ([`insert`](Self::insert) remembers both for a whole window from now on.)
     ///
     /// Takes no lock if the item is in one of its buckets and is not being moved. Otherwise it blocks as `insert` does.
     ///

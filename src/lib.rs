@@ -138,7 +138,8 @@
 //!   threads do, even if a writer is stopped forever in the middle of a move. It takes no lock, no read-modify-write
 //!   and no store. One exception: it counts an answer that is [inconclusive](Stats::inconclusive_lookups).
 //! * **No false negatives.** An item whose insert returned, and which nobody removed, is found by every lookup, also
-//!   while other inserts move it. (Two kinds of use give this up: see [Limits](#limits).)
+//!   while other inserts move it. (Some kinds of use give this up:
+//!   [the checklist](#if-a-lookup-misses-what-you-inserted).)
 //! * **Nothing is lost.** An operation that fails changes nothing.
 //! * **Linearizable.** `insert`, `insert_unique`, `remove`, `count` and `contains` each take effect at one instant
 //!   between call and return, across all items. An operation that returned before another began comes before it. So if
@@ -194,8 +195,8 @@
 //!   [rebuild](cookbook#rebuild-and-swap).
 //! * **Remove only what was inserted**, once for each insert that succeeded. Any other removal may
 //!   remove the copy of another item of its class, which is then missed. The same happens when
-//!   [`insert_unique` and `remove`](#which-insert) are combined. Only these two uses, and
-//!   those that a [merge that may fail](CuckooFilter::merge) forbids, cause false negatives.
+//!   [`insert_unique` and `remove`](#which-insert) are combined:
+//!   [the checklist](#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
 //! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that is computed from
 //!   it, is exact only while no thread writes. A batch is one operation for each item. Lookups that run during a
 //!   [`clear`](CuckooFilter::clear) may find some items and miss others. [`Full`](Error::Full) is about the whole call:
@@ -206,6 +207,28 @@
 //!   and `7_i64` is another: [keys of several types](cookbook#keys-of-several-types).
 //! * **Items are not stored**, so a filter cannot list them, and cannot be converted to another
 //!   layout or initial capacity.
+//! * **After `fork`, a child process may only look up** in the filters of its parent. A thread of the parent that held a
+//!   lock at the `fork` is not in the child, so any other operation may wait for ever. (`std::process::Command` is safe:
+//!   the new program has no filter.)
+//!
+//! # If a lookup misses what you inserted
+//!
+//! These are all the causes that there are, the most frequent first. If none of them applies, it is a bug: please report
+//! it.
+//!
+//! | cause | what to do |
+//! |---|---|
+//! | The insert returned an error, such as [`Full`](Error::Full), and the program went on. | Handle it: [when the filter is full](cookbook#when-the-filter-is-full). |
+//! | The lookup began before the insert had returned, or it ran during a [`clear`](CuckooFilter::clear). | Order the two: insert first, then let others know of the item. |
+//! | The key has another type, or other bytes: `7_u32` and `7_u64`, `"egg"` and `b"egg"`. | Use one type for the keys of a filter: [keys of several types](cookbook#keys-of-several-types). |
+//! | `remove` was called for an item that was not inserted, or more often than the item was inserted: for what a lookup found, or when a message was delivered twice. This removes the copy of another item. | Call it once for each `insert` that succeeded: [upserts and rollbacks](cookbook#upserts-overwrites-and-rollbacks), [messages that come twice](cookbook#messages-that-come-twice). |
+//! | `remove` was called on a filter that [`insert_unique`](#which-insert) has filled; in a maplet, on one that [`insert_if_absent`](CuckooMaplet::insert_if_absent) has filled; or a maplet's pair was [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update), and then removed with its old value. | Use `insert` and `remove` in pairs, and remove the value that is there. |
+//! | [`update`](CuckooMaplet::update), [`replace`](CuckooMaplet::replace) or [`remove_value`](CuckooMaplet::remove_value) changed or removed the pair, since its key collides with that of another, or its value is the one that was removed. | Use values by which pairs can be told apart; store counters only with `update` and `insert_if_absent`. |
+//! | While a [`merge`](CuckooFilter::merge) ran that then failed, items of the other filter were removed, or an `insert_unique` returned `Ok(false)`. | See what a merge that may fail forbids. |
+//! | The filter was [restored](#snapshots) from a snapshot that was taken before the insert. | Insert again what came after it: [restarts](cookbook#keep-a-filter-across-restarts). |
+//! | A [`Prehashed`] hash, or a [`Hash`](core::hash::Hash) that is not the same on the other machine or in the other release, as that of an `enum` or of types of the standard library can be. | Hash the bytes of the key: [a hash that two processes agree on](cookbook#a-hash-that-two-processes-agree-on). |
+//! | A view of bytes that were damaged and [trusted](CuckooFilterView::from_trusted_bytes), or that changed after it was opened. | Use [`from_bytes`](CuckooFilterView::from_bytes), which checks them. |
+//! | An [`ExpiringCuckooFilter`] has forgotten the item: its window has passed, [the filter was full](Builder::forget_oldest_when_full), or the insert was an `insert_if_absent` that returned `Ok(false)`. | See what it [promises](ExpiringCuckooFilter#what-it-promises). |
 //!
 //! # What blocks, on whom, and how long
 //!
@@ -255,6 +278,10 @@
 
 #[cfg(not(any(target_pointer_width = "64", target_pointer_width = "32")))]
 compile_error!("coucal needs pointers of 64 or 32 bits");
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!(
+    "coucal needs atomics of 64 bits, which this target does not have: a bucket is one such word"
+);
 #[cfg(all(coucal_model, not(all(loom, feature = "loom"))))]
 compile_error!("the models of coucal need `--cfg loom` and the feature `loom`, too");
 

@@ -519,7 +519,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// than [`value_bits`](Self::value_bits) it returns `false`, since no key has such a value.)
     ///
     /// Remove only what was inserted, once for each insert. A pair that was never inserted may collide with
-    /// that of another key, which then loses its value.
+    /// that of another key, which then loses its value: see
+    /// [the checklist](crate#if-a-lookup-misses-what-you-inserted).
     ///
     /// Blocks while another thread writes to the same group of buckets. Takes no lock if there is no such
     /// pair, unless something of its version group is [stashed](crate#what-finds-no-room), or other threads move

@@ -63,6 +63,13 @@ pub struct Request {
     pub(crate) only: Option<LayoutId>,
 }
 
+/// A rate that the user gave: with up to this number of items, the rate of false positives is no higher.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Promise {
+    pub(crate) rate: f64,
+    pub(crate) items: u64,
+}
+
 /// The table that a layout needs for a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizing {
@@ -188,8 +195,13 @@ impl Sizing {
 
     /// The false-positive rate that counts for a request: of a table that holds all its items.
     fn rate(self, request: Request) -> f64 {
+        self.false_positive_rate_at(self.items_of_rate(request))
+    }
+
+    /// The number of items with which the rate of a request counts.
+    fn items_of_rate(self, request: Request) -> u64 {
         let slots = self.layout.properties().slots as u64;
-        self.false_positive_rate_at(match request.max_capacity {
+        match request.max_capacity {
             Some(items) => items,
             // What the smallest table holds it may be given.
             None if !request.grows => {
@@ -199,7 +211,12 @@ impl Sizing {
                 self.max_capacity.min(ENDLESS_ITEMS.max(request.items()))
             }
             None => (((self.initial << 10) * slots) as f64 * share(self.target_load)) as u64,
-        })
+        }
+    }
+
+    /// Returns what a table of this size promises for a request.
+    pub(crate) fn promise(self, request: Request) -> Option<Promise> {
+        request.rate.map(|rate| Promise { rate, items: self.items_of_rate(request) })
     }
 
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
@@ -227,12 +244,27 @@ impl Sizing {
     /// The false-positive rate of a table that holds this number of items, to which it has grown from its initial size
     /// if it grows. With more items than its maximum size is for, it is that of a fuller table.
     pub(crate) fn false_positive_rate_at(self, items: u64) -> f64 {
+        self.false_positive_rate_with(items, 0.0)
+    }
+
+    /// As [`false_positive_rate_at`](Self::false_positive_rate_at), where merges have made the entries of a growing
+    /// table weigh `more` than those of as many inserts.
+    pub(crate) fn false_positive_rate_with(self, items: u64, more: f64) -> f64 {
+        let Self { layout, buckets, target_load, value_bits, .. } = self;
+        let properties = layout.properties();
+        if target_load == 0 {
+            return false_positive_rate(properties, items as f64 / buckets as f64, value_bits);
+        }
+        let weight = self.weight_at(items) + more.max(0.0);
+        false_positive_rate_of_grown(properties, weight, value_bits)
+    }
+
+    /// Returns the sum of 2^-n over all entries of a growing table that has grown to hold this number of items, where n
+    /// is how many bits of its position an entry knows.
+    pub(crate) fn weight_at(self, items: u64) -> f64 {
         let Self { layout, initial, buckets: max_buckets, target_load, value_bits, .. } = self;
         let properties = layout.properties();
         let items = items as f64;
-        if target_load == 0 {
-            return false_positive_rate(properties, items / max_buckets as f64, value_bits);
-        }
         let items_per_bucket = properties.slots as f64 * (share(target_load) + LOAD_MARGIN);
         // Not `clamp`: with its panic, every program would have the code that prints floating-point numbers.
         let buckets = (items / items_per_bucket).max(initial as f64).min(max_buckets as f64);
@@ -241,8 +273,7 @@ impl Sizing {
         // What comes after that knows what entries of the last level know.
         let level = (buckets as u64).ilog2();
         let later = (items - while_growing) * (-f64::from(level + extra_bits)).exp2();
-        let weight = weight(while_growing, initial, buckets, extra_bits) + later;
-        false_positive_rate_of_grown(properties, weight, value_bits)
+        weight(while_growing, initial, buckets, extra_bits) + later
     }
 }
 
@@ -326,6 +357,12 @@ fn most_value_bits(layout: &Properties) -> u32 {
     layout.bits - min_fingerprint_bits
 }
 
+/// Returns the bits of the longest values that a layout stores in a table whose growth ends, by its name.
+pub(crate) fn most_value_bits_of(name: &str) -> Option<u32> {
+    let layout = LayoutId::of_tables(false).find(|layout| layout.name() == name)?;
+    Some(most_value_bits(layout.properties()))
+}
+
 /// A share in thousandths, the nearest number; 0 if it is negative or not a number.
 pub(crate) fn thousandths(share: f64) -> u32 {
     (1000.0 * share).round() as u32
@@ -336,7 +373,7 @@ pub(crate) fn share(thousandths: u32) -> f64 {
 }
 
 /// For which number this is the rate of one in so many: rounded down, so the rate of one in that number is no lower.
-fn one_in(rate: f64) -> u64 {
+pub(crate) fn one_in(rate: f64) -> u64 {
     (1.0 / rate) as u64
 }
 

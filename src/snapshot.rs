@@ -413,7 +413,8 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
     {
         // Nobody compares the hashers.
         let Snapshot { header, bytes } = self.snapshot_with(0)?;
-        Self::from_valid(&header, &bytes, self.hasher.clone())
+        let copy = Self::from_valid(&header, &bytes, self.hasher.clone())?;
+        Ok(Self { state: copy.state.with_rate_of(&self.state), ..copy })
     }
 }
 

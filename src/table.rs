@@ -52,7 +52,7 @@ use self::whole::image::Mirror;
 use self::whole::retire::Expiry;
 use crate::error::Refusal;
 use crate::layout::{Format, LayoutId, Slot};
-use crate::sizing::Sizing;
+use crate::sizing::{Promise, Sizing};
 use crate::sync::memory::{self, NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, Turns, fence};
 
@@ -65,6 +65,8 @@ pub struct State<B: Buckets> {
     buckets: B,
     /// How many generations there are; 0 if the values are none.
     generations: u32,
+    /// What the builder was given. A snapshot does not have it.
+    promise: Option<Promise>,
     /// In a box: the compiler knows that a table without atomics of its own does not change, so pointers
     /// and lengths stay in registers from one Acquire load to the next.
     changing: TryBox<CachePadded<Changing>>,
@@ -100,6 +102,8 @@ struct Changing {
     /// Lookups that gave up on a certain answer.
     inconclusive: AtomicU64,
     doubled: Doubled,
+    /// The bits of an `f64`: see `merged_weight`.
+    merged_weight: AtomicU64,
     mirror: Mirror,
     stash: Stash,
     expiry: Expiry,
@@ -166,9 +170,11 @@ impl<B: Buckets> State<B> {
             layout,
             buckets: B::try_new(grown, max_buckets, properties, values)?,
             generations: 0,
+            promise: None,
             changing: TryBox::try_new(CachePadded::new(Changing {
                 inconclusive: AtomicU64::new(0),
                 doubled: Doubled::new(grown.doubled, doubled_of),
+                merged_weight: AtomicU64::new(0),
                 mirror: Mirror::default(),
                 stash: Stash::new(buckets::versions::groups_of(max_buckets)),
                 expiry: Expiry::default(),
@@ -279,6 +285,7 @@ impl<B: Buckets> State<B> {
         also();
         splitting.clear();
         drop(splitting);
+        self.clear_merged_weight();
         // Whoever clears and then looks is ordered with all who insert and then look, as by SeqCst
         // stores, which would take several times as long for a whole table.
         fence(Ordering::SeqCst);

@@ -42,6 +42,10 @@ pub fn judged(bytes: &[u8]) -> Result<Contents, Error> {
     // The type and the hasher are looked at before what follows the header.
     let is_as_expected = |found: Result<(), Error>, is_its: bool| match found {
         Err(Error::OtherType { name }) => assert!(!is_its && name == TYPES[its_kind]),
+        Err(Error::OtherView { name, view }) => {
+            let its_view = ["CuckooFilterView", "CuckooMapletView"][usize::from(its_kind >= 2)];
+            assert!(!is_its && (name, view) == (TYPES[its_kind], its_view));
+        }
         Err(Error::OtherHasher) => assert!(is_its && !has_hasher),
         found => {
             assert_eq!(found, valid);

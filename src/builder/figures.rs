@@ -65,7 +65,11 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         let [capacity, max_capacity] =
             [request.items(), sizing.max_capacity].map(sizing::in_address_space);
         if items > max_capacity {
-            return Err(Error::AboveMaxCapacity { wanted: items, max_capacity });
+            return Err(if request.grows {
+                Error::AboveMaxCapacity { wanted: items, max_capacity }
+            } else {
+                Error::AboveCapacity { wanted: items, capacity }
+            });
         }
         let buckets = sizing.buckets_with(items as u64);
         let bytes = itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, buckets);

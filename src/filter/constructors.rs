@@ -46,8 +46,8 @@ impl<L: Storage, S> Builder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more items than
-    /// the filter holds.
+    /// Those of [`build`](Self::build), except [`Error::OutOfMemory`]; and [`Error::AboveCapacity`], or
+    /// [`Error::AboveMaxCapacity`] if it grows, for more items than the filter holds.
     ///
     /// # Examples
     ///

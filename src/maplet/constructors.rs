@@ -93,8 +93,8 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more pairs than
-    /// the maplet holds.
+    /// Those of [`build`](Self::build), except [`Error::OutOfMemory`]; and [`Error::AboveCapacity`], or
+    /// [`Error::AboveMaxCapacity`] if it grows, for more pairs than the maplet holds.
     ///
     /// # Examples
     ///

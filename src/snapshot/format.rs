@@ -202,17 +202,27 @@ impl Header {
         })
     }
 
-    /// For what is of another type.
+    /// The error of restoring it as another type.
     pub(crate) fn other_type(&self) -> Error {
-        let name = match (self.content, self.grows) {
+        Error::OtherType { name: self.type_name() }
+    }
+
+    /// The error of a view of the other kind.
+    pub(crate) fn other_view(&self) -> Error {
+        let view = if self.content.has_values() { "CuckooMapletView" } else { "CuckooFilterView" };
+        Error::OtherView { name: self.type_name(), view }
+    }
+
+    /// The name of the type of the filter, without its layout.
+    fn type_name(&self) -> &'static str {
+        match (self.content, self.grows) {
             (Content::Items, false) => "CuckooFilter",
             (Content::Items, true) => "GrowableCuckooFilter",
             (Content::Pairs, false) => "CuckooMaplet",
             (Content::Pairs, true) => "GrowableCuckooMaplet",
             (Content::Stamped, false) => "ExpiringCuckooFilter",
             (Content::Stamped, true) => "GrowableExpiringCuckooFilter",
-        };
-        Error::OtherType { name }
+        }
     }
 
     /// Whether this hasher gives the hashes that the items had.

@@ -113,7 +113,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let header = Header::decode::<IS_TRUSTED>(all)?;
         // Lookups in an expiring filter are those of a maplet.
         if V::ANY != header.content.has_values() {
-            return Err(header.other_type());
+            return Err(header.other_view());
         }
         header.check_hasher(hasher)?;
         if IS_TRUSTED {
@@ -256,8 +256,9 @@ macro_rules! views {
             ///
             /// # Errors
             ///
-            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes): [`Error::OtherType`] for a filter in
-            /// place of a maplet, or the other way round, and [`Error::OtherHasher`]. Layouts and kinds do not matter.
+            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), except those of other types and
+            /// layouts: a view reads each layout, of fixed size or growing. For a filter in place of a maplet, or the
+            /// other way round, [`Error::OtherView`] names the view.
             pub fn from_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
                 View::new::<false>(bytes, &hasher).map(|view| Self { view, hasher })
             }
@@ -266,7 +267,8 @@ macro_rules! views {
             /// with checksums. Only the header is checked, and the length: it takes as long as some lookups do,
             /// whatever the size.
             ///
-            /// Damaged bytes make answers wrong, also that an item is absent. They are no danger: no lookup panics, or
+            /// Damaged bytes make answers wrong, also that an item is absent
+            /// ([the other causes](crate#if-a-lookup-misses-what-you-inserted)). They are no danger: no lookup panics, or
             /// reads beyond them; at the worst it looks at each stashed entry that the header names.
             ///
             /// # Errors

@@ -1,8 +1,12 @@
 //! Builders: no option is ignored, in no order of calls; and what they say beforehand is what is built.
 
+use std::cell::Cell;
+use std::panic;
+
 use coucal::{
-    Builder, CuckooFilter, CuckooMaplet, Error, Figures, Fp32x2, Growable, GrowingLayout,
-    MapletBuilder, StableHashBuilder,
+    Builder, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Figures, Fp32x2, Growable,
+    GrowableCuckooMaplet, GrowableExpiringCuckooFilter, GrowingLayout, MapletBuilder,
+    StableHashBuilder,
 };
 use coucal_reference::format::Contents;
 use coucal_reference::{Held, cases};
@@ -49,7 +53,6 @@ impl Asked {
     fn has(&self, call: Call, is_maplet: bool) -> bool {
         match call {
             Call::ValueBits(_) => is_maplet,
-            Call::Growable => !self.grows,
             Call::TargetLoad(_) => self.grows,
             Call::Layout(Named::ByName(name)) => !self.grows || Layout::named(name).grows(),
             _ => true,
@@ -183,7 +186,7 @@ macro_rules! functions {
                 Call::Memory(bytes) => $growing(builder.memory_bytes(bytes), rest),
                 Call::ValueBits(bits) => $growing($value_bits(builder, bits), rest),
                 Call::MaxCapacity(items) => $growing(builder.max_capacity(items), rest),
-                Call::Growable => unreachable!("it grows already"),
+                Call::Growable => $growing(builder.growable(), rest),
                 Call::TargetLoad(load) => {
                     $growing(builder.target_load(f64::from(load) / 1000.0), rest)
                 }
@@ -276,6 +279,43 @@ fn figures_of(
     }
 }
 
+thread_local! {
+    /// The file of the panic that this thread waits for; `None` while it waits for none.
+    static PANICKED_IN: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// A constructor that panics says where it was called, not where in the crate it failed.
+#[test]
+fn a_panic_of_a_constructor_names_the_line_of_its_call() {
+    let constructors: [fn(); 10] = [
+        || drop(CuckooFilter::with_capacity(usize::MAX)),
+        || drop(CuckooFilter::with_capacity_and_hasher(usize::MAX, HASHER)),
+        || drop(CuckooMaplet::with_capacity(100, 11)),
+        || drop(CuckooMaplet::with_capacity_and_hasher(100, 11, HASHER)),
+        || drop(GrowableCuckooMaplet::new(21)),
+        || drop(GrowableCuckooMaplet::with_hasher(21, HASHER)),
+        || drop(ExpiringCuckooFilter::with_capacity(100, 1)),
+        || drop(ExpiringCuckooFilter::with_capacity_and_hasher(100, 257, HASHER)),
+        || drop(GrowableExpiringCuckooFilter::new(1)),
+        || drop(GrowableExpiringCuckooFilter::with_hasher(257, HASHER)),
+    ];
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if PANICKED_IN.get().is_none() {
+            // Of another test.
+            return print(panic);
+        }
+        let is_here = panic.location().is_some_and(|location| location.file() == file!());
+        PANICKED_IN.set(Some(if is_here { file!() } else { "another file" }));
+    }));
+    for (number, construct) in constructors.into_iter().enumerate() {
+        PANICKED_IN.set(Some("no file"));
+        assert!(panic::catch_unwind(construct).is_err(), "constructor {number}");
+        let file = PANICKED_IN.take();
+        assert_eq!(file, Some(file!()), "constructor {number}");
+    }
+}
+
 /// New, and after growth to the maximum.
 #[test]
 fn figures_are_those_of_what_is_built() {
@@ -283,7 +323,11 @@ fn figures_are_those_of_what_is_built() {
         for most in [0, 1, 10, 1000, 30_000] {
             let (figures, built) = (figures_of(kind, most, None), kind.build(0, most));
             let [new, full] = [0, most].map(|items| figures(items).unwrap());
-            let above = Error::AboveMaxCapacity { wanted: most + 1, max_capacity: most };
+            let above = if kind.grows {
+                Error::AboveMaxCapacity { wanted: most + 1, max_capacity: most }
+            } else {
+                Error::AboveCapacity { wanted: most + 1, capacity: most }
+            };
             assert_eq!(figures(most + 1), Err(above));
             let contents = built.contents();
             assert_eq!((new.layout_name, new.max_capacity), (kind.layout.name, most));

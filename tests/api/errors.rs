@@ -6,7 +6,8 @@ use std::error::Error as _;
 use std::{error, fmt, io};
 
 use coucal::{
-    AnyCuckooFilter, CuckooFilter, Error, Fp12x5, Fp16x4, Growable, GrowableCuckooFilter, Snapshot,
+    AnyCuckooFilter, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, Error,
+    ExpiringCuckooFilter, Fp12x5, Fp16x4, Growable, GrowableCuckooFilter, Snapshot,
     StableHashBuilder, Storage,
 };
 
@@ -61,11 +62,20 @@ fn what_the_messages_are_put_together_from() {
             Error::TargetLoadOutOfRange { layout: "Fp16x4", min: 90, max: 870 },
             "in Fp16x4 lies between 0.090 and 0.870",
         ),
-        (Error::RateOutOfReach { one_in: 33, other }, "1 in 33 at that capacity, more than"),
+        (Error::RateOutOfReach { one_in: 33, other }, "1 in 33 when the filter is full, more than"),
         (Error::RateOutOfReach { one_in: 33, other }, ": Fp21x3 reaches the rate"),
         (Error::RateOutOfReach { one_in: 33, other: None }, "no layout has a lower"),
         (bits(12, other), "in Fp16x4 stores values of at most 10 bits, and 12 were requested: Fp2"),
         (bits(30, None), "10 bits, and 30 were requested: no layout stores them"),
+        (
+            Error::ValueBitsOutOfRange { layout: "Fp32x2", value_bits: 21, max: 20, other: None },
+            "without an end in Fp32x2 stores values of at most 20 bits, and 21 were requested: with a \
+             `capacity` or a `max_capacity`, Fp32x2 stores up to 23",
+        ),
+        (
+            Error::BudgetTooSmall { bytes: 9, needed: 99 },
+            "of 9 bytes is too small: this filter needs 99",
+        ),
         (bits(0, None), "a maplet needs the length of its values"),
         (generations(0, 256, None), "needs the number of its generations"),
         (generations(16, 8, Some("Fp9x7")), "2 to 8 generations, and 16 were requested: one in Fp"),
@@ -74,6 +84,7 @@ fn what_the_messages_are_put_together_from() {
             "has no room for the generations of such a filter: one",
         ),
         (Error::AboveMaxCapacity { wanted: 9, max_capacity: 8 }, "grows to 8 items, and 9 need"),
+        (Error::AboveCapacity { wanted: 9, capacity: 8 }, "for 8 items has no figures for 9:"),
         (
             Error::UnknownLayout { encoding: 9, fingerprint_bits: 16, slots: 4 },
             "4 fingerprints of 16 bits in a bucket, in encoding 9",
@@ -82,6 +93,11 @@ fn what_the_messages_are_put_together_from() {
         (Error::WrongLen { stated: 9, found: 8 }, "there are 8: the checksums match"),
         (Error::OtherLayout { other: "Fp16x4", filter: "Fp12x5" }, "is Fp16x4 and not Fp12x5"),
         (Error::OtherSize { slots: 9, other: 8 }, "fixed size with 9 and 8 slots"),
+        (Error::MergedRateTooHigh { one_in: 33 }, "would be 1 in 33 when the filter is full"),
+        (
+            Error::OtherView { name: "CuckooMaplet", view: "CuckooMapletView" },
+            "is of a CuckooMaplet: open it with a CuckooMapletView",
+        ),
         (Error::OtherValueBits { value_bits: 6, other: 7 }, "values of 6 and of 7 bits"),
         (
             Error::NoSuchLayout { grows: false },
@@ -99,6 +115,35 @@ fn what_the_messages_are_put_together_from() {
         // The message says the cause: who prints an error and its sources says nothing twice.
         assert!(error.source().is_none(), "{error:?}");
     }
+}
+
+/// What a message says of the call that failed is true of it, and what it says of other calls is said of them.
+#[test]
+fn messages_speak_of_the_type_at_hand() {
+    let fixed = CuckooFilter::builder().capacity(100).hasher(HASHER);
+    let grows = CuckooFilter::builder().max_capacity(100).hasher(HASHER);
+    let maplets = CuckooMaplet::builder().capacity(100).hasher(HASHER).value_bits(24);
+    let expiring = ExpiringCuckooFilter::builder().capacity(100).hasher(HASHER).generations(4);
+    let snapshot = fixed.clone().build().unwrap().snapshot().unwrap();
+    let bytes = snapshot.as_bytes();
+    let other = StableHashBuilder::new(8);
+    let messages: [(Error, &[&str]); 9] = [
+        (fixed.figures(101).unwrap_err(), &["grow", "max_capacity"]),
+        (maplets.clone().value_bits(3).figures(101).unwrap_err(), &["grow", "max_capacity"]),
+        (expiring.figures(101).unwrap_err(), &["grow", "max_capacity"]),
+        (grows.figures(101).unwrap_err(), &["fixed"]),
+        (maplets.build().unwrap_err(), &["grow", "max_capacity"]),
+        (fixed.false_positive_rate(1e-15).build().unwrap_err(), &["grow", "2^40"]),
+        (CuckooFilterView::from_bytes(bytes, other).unwrap_err(), &["merge", "restore"]),
+        (CuckooMapletView::from_bytes(bytes, HASHER).unwrap_err(), &["restore", "Layout"]),
+        (Error::NoMemoryToStore, &["remove"]),
+    ];
+    let misleads = |(error, untrue): &(Error, &[&str])| {
+        let message = error.to_string();
+        untrue.iter().any(|&word| message.contains(word)).then_some(message)
+    };
+    let misleading: Vec<String> = messages.iter().filter_map(misleads).collect();
+    assert!(misleading.is_empty(), "{misleading:#?}");
 }
 
 /// Of a filter whose type is not that of the snapshot, by each way.

@@ -16,6 +16,8 @@ of_each_layout!(to_the_last_slot);
 
 of_each_growing_layout!(the_union_of_any_sizes);
 
+of_each_growing_layout!(rates_add_up);
+
 fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
     items.for_each(|item| filter.insert(&item).expect("room for the items of a test"));
 }
@@ -76,6 +78,106 @@ fn parts_that_grew() {
     });
     let parts = parts.count();
     assert!((18..36).contains(&parts), "{parts} parts");
+}
+
+/// The prediction knows what was merged: right after merges it is the rate of the words, and from then on it rises by as
+/// much as without them.
+fn rates_add_up(layout: Layout) {
+    const PARTS: u64 = 12;
+    let items = usually(5_000, 50_000);
+    let build = || layout.filters().growable().build().expect("a filter");
+    let (whole, one_filter) = (build(), build());
+    for part in 0..PARTS {
+        let filter = build();
+        fill(&filter, part * items..(part + 1) * items);
+        fill(&one_filter, part * items..(part + 1) * items);
+        whole.merge(&filter).expect("few parts");
+    }
+    let all = (PARTS * items) as usize;
+    assert_eq!(whole.len(), all);
+    let [said, merged, inserted] = [
+        whole.false_positive_rate_at(all),
+        whole.false_positive_rate(),
+        one_filter.false_positive_rate_at(all),
+    ];
+    assert!((said / merged - 1.0).abs() < 0.1, "{said}, {merged}");
+    assert!(said > 4.0 * inserted, "{said}, {inserted}");
+    let grown = |filter: &Growing| {
+        let rate = |items| (1.0 - filter.false_positive_rate_at(items)).ln();
+        rate(all) - rate(8 * all)
+    };
+    assert!((grown(&whole) / grown(&one_filter) - 1.0).abs() < 1e-6);
+    let copy = whole.try_clone().expect("memory");
+    assert_eq!(copy.false_positive_rate_at(all), said);
+    whole.clear();
+    assert_eq!(whole.false_positive_rate_at(all), inserted);
+}
+
+/// A rate that was given is kept by merges, or they fail and change nothing: of small filters some are merged, and of those
+/// that were built for all items, all are.
+#[test]
+fn a_rate_that_was_given_is_kept() {
+    const PARTS: u64 = 100;
+    let all = 100 * 200;
+    let builder = || CuckooFilter::builder().max_capacity(all).hasher(HASHER);
+    let rate = 1.5 * builder().capacity(all).figures(all).expect("figures").false_positive_rate;
+    for (capacity, merges) in [(0, 1..PARTS), (all, PARTS..PARTS + 1)] {
+        let whole = builder().capacity(all).false_positive_rate(rate).build().expect("a filter");
+        let part = |part: u64| {
+            let filter = builder().capacity(capacity).build().expect("a part");
+            fill(&filter, part * 200..(part + 1) * 200);
+            filter
+        };
+        let merge = |number: &u64| {
+            let before = whole.snapshot().expect("memory").into_bytes();
+            let merged = whole.merge(&part(*number));
+            assert!(whole.false_positive_rate_at(all) <= rate);
+            if let Err(error) = &merged {
+                let Error::MergedRateTooHigh { one_in } = *error else { panic!("{error}") };
+                assert!(1.0 / (one_in as f64) > rate);
+                assert!(whole.snapshot().expect("memory").as_bytes() == before);
+            }
+            merged.is_ok()
+        };
+        let merged = (0..PARTS).take_while(merge).count() as u64;
+        assert!(merges.contains(&merged), "{merged} parts of {capacity}");
+        if merged == PARTS {
+            continue;
+        }
+        // A copy keeps it, too. A snapshot does not have it, and what was cleared has room for the same again.
+        let copy = whole.try_clone().expect("memory");
+        let is_broken = Err(whole.merge(&part(merged)).expect_err("too high a rate"));
+        assert_eq!(copy.merge(&part(merged)), is_broken);
+        let bytes = whole.snapshot().expect("memory").into_bytes();
+        let restored = Filter::<Growable<Fp16x4>>::from_bytes(&bytes, HASHER).expect("its bytes");
+        assert_eq!(restored.merge(&part(merged)), Ok(()));
+        whole.clear();
+        assert_eq!((0..PARTS).take_while(merge).count() as u64, merged);
+    }
+}
+
+/// One of fixed size keeps its rate up to its capacity, and a little beyond if its table is larger than it need be.
+#[test]
+fn a_rate_that_was_given_is_kept_in_a_fixed_filter() {
+    let builder = CuckooFilter::builder().capacity(1000).hasher(HASHER);
+    let reached = builder.figures(1000).expect("figures").false_positive_rate;
+    let build = |rate, items| {
+        let filter = builder.clone().false_positive_rate(rate).build().expect("a filter");
+        fill(&filter, items);
+        filter
+    };
+    for (rate, most) in [(reached, 1000), (1.01 * reached, 1010)] {
+        let whole = build(rate, 0..500);
+        whole.merge(&build(rate, 500..most)).expect("as many as it is for");
+        let before = whole.snapshot().expect("memory").into_bytes();
+        let error = whole.merge(&build(rate, most..most + 1)).expect_err("one more");
+        assert!(matches!(error, Error::MergedRateTooHigh { one_in } if 1.0 / one_in as f64 > rate));
+        assert!(whole.snapshot().expect("memory").as_bytes() == before);
+        // Nothing was promised.
+        let other = builder.clone().build().expect("a filter");
+        fill(&other, 0..most);
+        assert_eq!(other.merge(&build(rate, most..most + 1)), Ok(()));
+    }
 }
 
 /// Filters that grow: one began larger than the other, or has grown further, or has no maximum.
@@ -154,7 +256,7 @@ fn what_is_not_alike_is_an_error() {
     let other_seed = default_layout().filters().capacity(1000).hasher(StableHashBuilder::new(8));
     let error = filter.merge(&other_seed.build().unwrap()).unwrap_err();
     assert_eq!(error, Error::OtherHasher);
-    assert!(error.to_string().contains("clones of"), "{error}");
+    assert!(error.to_string().contains("a clone of"), "{error}");
     let [one, other] =
         [0; 2].map(|_| CuckooFilter::with_capacity_and_hasher(1000, DefaultHashBuilder::default()));
     assert_eq!(one.merge(&other), Err(Error::OtherHasher));

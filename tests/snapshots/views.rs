@@ -90,9 +90,10 @@ fn what_is_no_view() {
     for is_trusted in [false, true] {
         let error = |bytes: &[u8]| filter.viewed(bytes, is_trusted, &[]).err();
         assert_eq!(error(&bytes), None);
-        assert_eq!(error(&of_maplet), Some(Error::OtherType { name: "CuckooMaplet" }));
-        let of_filter = maplet.viewed(&bytes, is_trusted, &[]).err();
-        assert_eq!(of_filter, Some(Error::OtherType { name: "CuckooFilter" }));
+        let other = Error::OtherView { name: "CuckooMaplet", view: "CuckooMapletView" };
+        assert_eq!(error(&of_maplet), Some(other));
+        let other = Error::OtherView { name: "CuckooFilter", view: "CuckooFilterView" };
+        assert_eq!(maplet.viewed(&bytes, is_trusted, &[]).err(), Some(other));
         assert_eq!(error(&[&bytes[..], &[0; 3]].concat()), Some(Error::TrailingBytes { bytes: 3 }));
         assert_eq!(error(b"something else"), Some(Error::NotASnapshot));
         for len in [8, HEADER - 1, HEADER, bytes.len() - 1] {

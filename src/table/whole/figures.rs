@@ -3,7 +3,7 @@
 use crossbeam_utils::CachePadded;
 
 use crate::layout::{Format, LayoutId};
-use crate::sizing::{self, Sizing, share};
+use crate::sizing::{self, Promise, Sizing, share};
 use crate::sync::Ordering;
 use crate::table::entry::Values;
 use crate::table::placing::Grown;
@@ -77,8 +77,35 @@ impl<B: Buckets> State<B> {
         self.changing.inconclusive.load(Ordering::Relaxed)
     }
 
+    /// With this promise, which no merge may break.
+    pub(crate) fn with_promise(self, promise: Option<Promise>) -> Self {
+        Self { promise, ..self }
+    }
+
+    /// Returns how much more the entries weigh than those of as many inserts would, because merges brought them.
+    pub(in crate::table) fn merged_weight(&self) -> f64 {
+        // Relaxed, here and below: a number that orders nothing.
+        f64::from_bits(self.changing.merged_weight.load(Ordering::Relaxed))
+    }
+
+    /// Called while the mutex of those who remove a value is held, as `clear_merged_weight`.
+    pub(in crate::table) fn add_merged_weight(&self, more: f64) {
+        let weight = self.merged_weight() + more;
+        self.changing.merged_weight.store(weight.to_bits(), Ordering::Relaxed);
+    }
+
+    pub(in crate::table) fn clear_merged_weight(&self) {
+        self.changing.merged_weight.store(0, Ordering::Relaxed);
+    }
+
+    /// Copies what the words do not tell: the promise, and what merges brought.
+    pub(crate) fn with_rate_of(self, other: &Self) -> Self {
+        self.add_merged_weight(other.merged_weight());
+        self.with_promise(other.promise)
+    }
+
     /// The sizes that it was built with.
-    fn sizing(&self) -> Sizing {
+    pub(in crate::table) fn sizing(&self) -> Sizing {
         let Grown { initial, target_load, .. } = self.grown();
         Sizing {
             layout: self.layout(),
@@ -91,9 +118,9 @@ impl<B: Buckets> State<B> {
     }
 
     /// The share of absent items that are reported as present by a growing table that has grown to hold this
-    /// number of items.
+    /// number of items, with what merges brought.
     pub(crate) fn false_positive_rate_at(&self, items: u64) -> f64 {
-        self.sizing().false_positive_rate_at(items)
+        self.sizing().false_positive_rate_with(items, self.merged_weight())
     }
 
     /// What the table uses on the heap.

@@ -7,11 +7,12 @@
 
 use crate::error::{Error, Refusal};
 use crate::layout::{Format, both};
-use crate::sizing::{self, MAX_DOUBLED};
+use crate::sizing::{self, MAX_DOUBLED, Promise};
 use crate::table::doubled::Counted;
 use crate::table::entry::Entry;
 use crate::table::geometry::Place;
 use crate::table::items::insert::is_known_by;
+use crate::table::placing::rates::power_of_half;
 use crate::table::placing::{Bucket, Placing};
 use crate::table::{Buckets, Image, Stashed, Table};
 
@@ -24,6 +25,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if self.takes_too_much(image, max_capacity) {
             return Err(Error::OtherTooSmall);
         }
+        let weighs_more = self.keep_promise(image)?;
         let entries = (image.occupied + image.stashed.len()) as u64;
         let items = self.entries() + entries.saturating_sub(image.grown.doubled) as usize;
         self.grow_for(items).map_err(|_| Refusal::NoMemoryToStore)?;
@@ -41,7 +43,36 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         for &(value, doubled) in &image.doubled_of {
             self.count_doubled(value, doubled.cast_signed());
         }
+        self.add_merged_weight(weighs_more);
         Ok(())
+    }
+
+    /// Returns how much more the entries of the image weigh than those of as many inserts would; or an error if the
+    /// rate that was given to the builder would be broken.
+    fn keep_promise(self, image: &Image) -> Result<f64, Error> {
+        let entries = (image.occupied + image.stashed.len()) as u64;
+        let present = self.entries() as u64;
+        let merged = present + entries.saturating_sub(image.grown.doubled);
+        let weighs_more = if B::GROWS {
+            let known = self.entries_of(image).map(|entry| entry.place.entry.known());
+            let weight: f64 = known.map(power_of_half).sum();
+            weight - (self.sizing().weight_at(merged) - self.sizing().weight_at(present))
+        } else {
+            0.0
+        };
+        match self.promise {
+            Some(Promise { rate, items }) => {
+                let more = self.merged_weight() + weighs_more;
+                let reached = self.sizing().false_positive_rate_with(items.max(merged), more);
+                let one_in = sizing::one_in(reached);
+                if reached > rate {
+                    Err(Error::MergedRateTooHigh { one_in })
+                } else {
+                    Ok(weighs_more)
+                }
+            }
+            None => Ok(weighs_more),
+        }
     }
 
     /// Whether so little is known of the entries of the image that they would take too many slots at the maximum size of
