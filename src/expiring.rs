@@ -597,6 +597,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn advance(&self) -> usize {
+        self.inner.state.turns.take_locked();
         by_format!(self.inner, table => table.advance_by(1))
     }
 
@@ -621,11 +622,15 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn advance_if_due(&self) -> usize {
+        let turns = &self.inner.state.turns;
         match &self.timer {
-            Some(timer) if timer.is_due() => timer.advance_due(
-                |generations| by_format!(self.inner, table => table.advance_by(generations)),
-                |mutex| self.inner.state.turns.lock(mutex),
-            ),
+            Some(timer) if timer.is_due() => {
+                turns.take_to_change();
+                timer.advance_due(
+                    |generations| by_format!(self.inner, table => table.advance_by(generations)),
+                    |mutex| turns.lock(mutex),
+                )
+            }
             _ => 0,
         }
     }

@@ -275,8 +275,9 @@ impl<B: Buckets> State<B> {
         let mut splitting = self.changing.doubled.lock();
         let locked = self.lock_all();
         self.versions().bump_all();
+        let mut steps = self.turns.steps();
         for bucket in 0..self.present() {
-            self.turns.take_unless(|| self.buckets.word(bucket).load(Ordering::Relaxed) == 0);
+            steps.next_unless(|| self.buckets.word(bucket).load(Ordering::Relaxed) == 0);
             // Release: pairs with the loads of lookups.
             self.store_bits(&locked, bucket, 0, Ordering::Release);
         }

@@ -10,7 +10,11 @@ pub(crate) use std::sync::atomic::{
 use std::time::Duration;
 
 // For what may take long: waiters are parked.
+#[cfg(not(all(loom, feature = "loom")))]
 pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock};
+
+#[cfg(all(loom, feature = "loom"))]
+pub(crate) use super::turns::locks::{Mutex, MutexGuard, RwLock};
 
 /// How often a thread spins or yields before it sleeps: on an idle processor for about 50 µs, which is
 /// as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
@@ -38,6 +42,8 @@ impl Backoff {
 
     /// Spins, then yields, then sleeps: for what may take long.
     pub(crate) fn sleep(&self) {
+        #[cfg(all(loom, feature = "loom"))]
+        super::turns::locks::before_sleep();
         let turns = self.turns.get();
         self.turns.set(turns.saturating_add(1));
         match turns.checked_sub(AWAKE) {

@@ -5,8 +5,16 @@
 //! *turn*, by an access to an atomic of the table. What follows is on the machine's words, and nothing comes in between.
 //!
 //! What takes effect at several instants takes several turns: a batch one for each item, a merge one for each entry, a
-//! `clear` one for each bucket, a `remove_value` or an `advance` one for each bucket with the value, a `get` or an
-//! `age` two.
+//! `clear` one for each bucket, a `remove_value` or an `advance` one for each bucket with the value, a `get` two. An
+//! `age` takes one: an item has one entry, whose stamp was there at some instant.
+//!
+//! # Waiting
+//!
+//! What holds locks for several turns keeps others waiting: a `clear`, which holds all of them, whatever takes a lock; a
+//! merge, `remove_value`, `advance` and the end of a snapshot each other, and a snapshot the next one. So who needs such
+//! a lock calls `lock`, and who needs a stripe has called `take_locked` or `take_to_store` since it waited last. **The
+//! rule:** while it has no turn, no operation waits for a lock that a thread without a turn may hold. In a model, a lock
+//! that is held in spite of the rule is a panic.
 //!
 //! # Order of memory
 //!
@@ -25,5 +33,8 @@
 #[cfg_attr(all(loom, feature = "loom", not(coucal_model)), path = "turns/loom.rs")]
 #[cfg_attr(not(all(loom, feature = "loom", not(coucal_model))), path = "turns/none.rs")]
 mod chosen;
+
+#[cfg(all(loom, feature = "loom", not(coucal_model)))]
+pub(super) mod locks;
 
 pub(crate) use chosen::Turns;

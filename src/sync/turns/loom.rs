@@ -1,4 +1,24 @@
 //! Turns in a model of loom's.
+//!
+//! # Waiting
+//!
+//! loom runs all threads on one, which must not wait. So what another thread may hold for several turns is only tried. A
+//! thread that does not get it lets others go first, and takes another turn. All other locks are free when a thread has
+//! a turn ([`locks`](super::locks)).
+//!
+//! # What need not be explored
+//!
+//! For loom, any two turns at a table are a race, and it tries both orders: also of two lookups, and of a turn in vain
+//! and those of the thread that holds the lock. Of two threads that wait, each could go before the other without an end.
+//! [`loom::skip_branch`] ends what is explored of an execution that only repeats others:
+//!
+//! * A turn was in vain. In other executions the thread comes later.
+//! * A thread has come to its turn, another one went first, and the turn has still the same effect, since no turn that
+//!   it depends on was taken meanwhile. Where a thread has come to its turn, loom lets it go on first: so what follows the
+//!   turn was explored before the other one went first (the thread was *asleep*: Godefroid, "Partial-Order Methods for
+//!   the Verification of Concurrent Systems", 1996).
+//!
+//! loom still notices what the rest of such an execution depends on, and tries that order before the turn.
 
 use core::array;
 use core::mem;
@@ -8,67 +28,127 @@ use std::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread::{self, ThreadId};
 
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// What a thread publishes: for each thread that may see it a lock, which was held meanwhile. With one lock for all of
 /// them, loom would explore in which order they lock it.
 type Published = [loom::sync::Mutex<()>; loom::MAX_THREADS];
 
 pub(crate) struct Turns {
-    turn: AtomicU64,
+    /// `None`: made while a panic unwinds.
+    turn: Option<AtomicU64>,
+    /// How often a thread has come to its turn.
+    arrivals: AtomicUsize,
+    /// How many turns there were, and how many of them for changes.
+    turns: AtomicUsize,
+    changes: AtomicUsize,
     /// The threads that have used the table, and what each of them has published last.
     threads: Mutex<Vec<(ThreadId, Option<Arc<Published>>)>>,
     /// Whether a thread holds all stripes, for a `clear`.
     clearing: AtomicBool,
+    /// Whether what is called now is a part of a step: then it takes no turn of its own.
+    in_step: AtomicBool,
+}
+
+/// What is done in a turn.
+#[derive(Clone, Copy, PartialEq)]
+enum For {
+    /// It depends on changes.
+    Lookup,
+    /// It depends on every other turn. What takes locks is among them.
+    Change,
 }
 
 /// What is published if something is stored.
 pub(crate) struct Storing<'a> {
     turns: &'a Turns,
-    published: Arc<Published>,
+    /// `None` while a panic unwinds.
+    published: Option<Arc<Published>>,
+}
+
+/// The steps of one operation, each in a turn of its own.
+pub(crate) struct Steps<'a> {
+    turns: &'a Turns,
+    is_first: bool,
 }
 
 impl Turns {
     pub(crate) fn new() -> Self {
         assert_in_model();
-        let turn = AtomicU64::new(0);
-        Self { turn, threads: Mutex::new(Vec::new()), clearing: AtomicBool::new(false) }
+        Self {
+            turn: (!is_unwinding()).then(|| AtomicU64::new(0)),
+            arrivals: AtomicUsize::new(0),
+            turns: AtomicUsize::new(0),
+            changes: AtomicUsize::new(0),
+            threads: Mutex::new(Vec::new()),
+            clearing: AtomicBool::new(false),
+            in_step: AtomicBool::new(false),
+        }
     }
 
-    /// For what takes no lock.
+    /// For what changes nothing and takes no lock.
     pub(crate) fn take(&self) {
+        self.take_for(For::Lookup);
+    }
+
+    /// For what changes something, and waits for nobody.
+    pub(crate) fn take_to_change(&self) {
+        self.take_for(For::Change);
+    }
+
+    /// For what takes locks: waits for whoever holds all of them.
+    pub(crate) fn take_locked(&self) {
+        self.take_to_change();
+        self.wait_for(|| Some(()));
+    }
+
+    fn take_for(&self, what: For) {
         assert_in_model();
+        let is_part = self.in_step.load(Ordering::Relaxed);
+        let Some(turn) = self.turn.as_ref().filter(|_| !is_part && !is_unwinding()) else {
+            return;
+        };
+        let counters = [&self.arrivals, &self.turns, &self.changes];
+        self.arrivals.fetch_add(1, Ordering::Relaxed);
+        let before = counters.map(|counter| counter.load(Ordering::Relaxed));
         // It fails, and so orders nothing. A load would order nothing either. But of the loads of an atomic loom
         // remembers only the last one, and would not try every order of lookups and inserts.
-        let _ = self.turn.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// For what takes locks.
-    pub(crate) fn take_locked(&self) {
-        self.take();
-        // loom runs all threads on one: whoever waited for a stripe there would wait for ever.
-        while self.clearing.load(Ordering::Relaxed) {
-            thread::yield_now();
-            self.take();
+        let _ = turn.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
+        let after = counters.map(|counter| counter.load(Ordering::Relaxed));
+        let depends_on = if what == For::Lookup { 2 } else { 1 };
+        if before != after && before[depends_on] == after[depends_on] {
+            loom::skip_branch();
         }
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        self.changes.fetch_add(usize::from(what == For::Change), Ordering::Relaxed);
     }
 
-    /// Locks what others hold for several turns: loom runs all threads on one, which must not wait.
+    /// Locks what others hold for several turns.
     pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+        self.wait_for(|| mutex.try_lock())
+    }
+
+    /// What `attempt` gives while nobody holds all stripes: in the turn that this thread has, or in a later one.
+    fn wait_for<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> R {
         loop {
-            if let Some(locked) = mutex.try_lock() {
-                return locked;
+            if !self.clearing.load(Ordering::Relaxed)
+                && let Some(done) = attempt()
+            {
+                return done;
             }
+            assert!(
+                !is_unwinding(),
+                "while a panic unwinds, a filter is locked by a thread that has stopped"
+            );
+            loom::skip_branch();
             thread::yield_now();
-            self.take();
+            self.take_to_change();
         }
     }
 
-    /// For what is cleared next, if there is something.
-    pub(crate) fn take_unless(&self, is_empty: impl FnOnce() -> bool) {
-        if !is_empty() {
-            self.take();
-        }
+    /// For what is done in several turns, the first of which this thread has.
+    pub(crate) fn steps(&self) -> Steps<'_> {
+        Steps { turns: self, is_first: true }
     }
 
     /// While a table is cleared, only lookups get a turn.
@@ -78,6 +158,10 @@ impl Turns {
 
     /// For what takes locks, and may store something: then what this thread has done by now is published.
     pub(crate) fn take_to_store(&self) -> Storing<'_> {
+        if is_unwinding() {
+            self.take_locked();
+            return Storing { turns: self, published: None };
+        }
         // Locked before the turn, and by nobody else: so loom switches threads neither here nor where they are
         // unlocked.
         let published: Arc<Published> = Arc::new(array::from_fn(|_| loom::sync::Mutex::new(())));
@@ -85,12 +169,20 @@ impl Turns {
         self.take_locked();
         // Release: pairs with the lock in `acquire_if`.
         drop(locked);
-        Storing { turns: self, published }
+        Storing { turns: self, published: Some(published) }
+    }
+
+    /// Calls what is done in the turn that this thread has, with all that it calls: an insert that looks for the item.
+    pub(crate) fn in_this_turn<R>(&self, step: impl FnOnce() -> R) -> R {
+        self.in_step.store(true, Ordering::Relaxed);
+        let result = step();
+        self.in_step.store(false, Ordering::Relaxed);
+        result
     }
 
     /// For what has found something, or not. If so, this thread sees all that others have published.
     pub(crate) fn acquire_if(&self, has_found: impl FnOnce() -> bool) {
-        if !has_found() {
+        if is_unwinding() || !has_found() {
             return;
         }
         let (this, others) = {
@@ -120,12 +212,27 @@ impl Turns {
     }
 }
 
+impl Steps<'_> {
+    pub(crate) fn next(&mut self) {
+        if !mem::take(&mut self.is_first) {
+            self.turns.take_to_change();
+        }
+    }
+
+    /// As `next`, if there is something to do.
+    pub(crate) fn next_unless(&mut self, is_done: impl FnOnce() -> bool) {
+        if !is_done() {
+            self.next();
+        }
+    }
+}
+
 impl Storing<'_> {
     pub(crate) fn release_if(self, has_stored: impl FnOnce() -> bool) {
-        if has_stored() {
+        if has_stored() && self.published.is_some() {
             let mut threads = self.turns.threads.lock();
             let this = number_of_this(&mut threads);
-            threads[this].1 = Some(self.published);
+            threads[this].1 = self.published;
         }
     }
 }
@@ -138,12 +245,18 @@ fn number_of_this(threads: &mut Vec<(ThreadId, Option<Arc<Published>>)>) -> usiz
     })
 }
 
+/// Whether the model ends with a panic. A `Drop` of the user's may still use a filter, also when loom has gone: then
+/// nothing is a step any more, and a panic would hide the first one.
+fn is_unwinding() -> bool {
+    std::thread::panicking()
+}
+
 /// # Panics
 ///
 /// Outside of a model.
 fn assert_in_model() {
     assert!(
-        panic::catch_unwind(thread::current).is_ok(),
+        is_unwinding() || panic::catch_unwind(thread::current).is_ok(),
         "with the feature `loom`, under `--cfg loom`, a filter of coucal is a part of a model: make and use it inside of \
          `loom::model`, or run this test without `--cfg loom`"
     );

@@ -5,6 +5,8 @@ use crate::sync::{Mutex, MutexGuard};
 
 pub(crate) struct Turns;
 
+pub(crate) struct Steps;
+
 pub(crate) struct Storing;
 
 impl Turns {
@@ -16,6 +18,9 @@ impl Turns {
     pub(crate) fn take(&self) {}
 
     #[inline(always)]
+    pub(crate) fn take_to_change(&self) {}
+
+    #[inline(always)]
     pub(crate) fn take_locked(&self) {}
 
     #[inline(always)]
@@ -24,11 +29,18 @@ impl Turns {
     }
 
     #[inline(always)]
-    pub(crate) fn take_unless(&self, _: impl FnOnce() -> bool) {}
+    pub(crate) fn steps(&self) -> Steps {
+        Steps
+    }
 
     #[inline(always)]
     pub(crate) fn take_to_store(&self) -> Storing {
         Storing
+    }
+
+    #[inline(always)]
+    pub(crate) fn in_this_turn<R>(&self, step: impl FnOnce() -> R) -> R {
+        step()
     }
 
     #[inline(always)]
@@ -41,6 +53,14 @@ impl Turns {
     pub(crate) fn read_each<R>(&self, read: R, _: impl FnOnce() -> R) -> R {
         read
     }
+}
+
+impl Steps {
+    #[inline(always)]
+    pub(crate) fn next(&mut self) {}
+
+    #[inline(always)]
+    pub(crate) fn next_unless(&mut self, _: impl FnOnce() -> bool) {}
 }
 
 impl Storing {

@@ -137,7 +137,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         insert: impl FnOnce() -> Result<bool, Refusal>,
     ) -> Result<bool, Refusal> {
         let storing = self.turns.take_to_store();
-        let new = insert();
+        let new = self.turns.in_this_turn(insert);
         self.turns.acquire_if(|| new == Ok(false));
         storing.release_if(|| new == Ok(true));
         new

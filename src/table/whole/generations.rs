@@ -208,7 +208,8 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         for _ in 0..MAX_AGE_ROUNDS {
             // Before the words and after them: a stamp is read by the generation that was present all the time.
             let clock = self.clock();
-            age = self.find_values(key).map(|stamp| clock.age(stamp, self.generations)).min();
+            let stamps = self.turns.in_this_turn(|| self.find_values(key));
+            age = stamps.map(|stamp| clock.age(stamp, self.generations)).min();
             if self.clock() == clock {
                 break;
             }
@@ -229,12 +230,16 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     }
 
     /// Removes the oldest generation, and begins the next one, so often; with one look at each bucket if nothing is left
-    /// then. Returns how many entries were removed.
+    /// then. Returns how many entries were removed. In a user's model, its caller has a turn.
     pub(crate) fn advance_by(self, generations: u64) -> usize {
-        self.turns.take_locked();
         let _removing = self.lock_removing();
         if generations < self.generations.into() {
-            return in_address_space((0..generations).map(|_| self.advance_locked()).sum());
+            let mut steps = self.turns.steps();
+            let advance = |_| {
+                steps.next();
+                self.advance_locked()
+            };
+            return in_address_space((0..generations).map(advance).sum());
         }
         let removed = self.len();
         // What is stored from then on has the stamp of the generation that is present then.

@@ -139,7 +139,7 @@ impl<B: Buckets> State<B> {
     }
 
     fn try_image(&self) -> Result<Image, NoMemory> {
-        let _taking = self.changing.mirror.taking.lock();
+        let _taking = self.turns.lock(&self.changing.mirror.taking);
         let mut recording = self.publish_mirror()?;
         self.stripes().start_recording();
         self.with_mirror(|mirror| self.copy_into(mirror));

@@ -150,12 +150,12 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let present = self.present();
         let word = self.buckets.words();
         let retires = |slot: Slot| self.value_in(slot.bits()) == value;
-        let mut removed = 0;
+        let (mut removed, mut steps) = (0, self.turns.steps());
         for bucket in 0..present {
             // Acquire: with the word comes the number of entries that were dropped from it.
             let word = F::from_bits(word(bucket).load(Ordering::Acquire));
             if word.slots_in_use().any(retires) {
-                self.turns.take_locked();
+                steps.next();
                 removed += self.sweep(bucket, retires) as u64;
             }
         }

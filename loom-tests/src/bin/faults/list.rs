@@ -447,7 +447,7 @@ pub const FAULTS: &[Fault] = faults! {
     stop: "the flags stay set at the end of a snapshot"
         without "locked.stop_recording();" => SNAPSHOT_AND_INSERT;
     try_image: "two threads take snapshots at once"
-        without "let _taking = self.changing.mirror.taking.lock();"
+        without "let _taking = self.turns.lock(&self.changing.mirror.taking);"
         => "snapshots::two_snapshots_beside_a_kick snapshots::two_snapshots_beside_a_split";
 
     // Merges.

@@ -1,0 +1,165 @@
+//! What loom does not explore only repeats what it has explored: each program has the outcomes that it has with a set
+//! whose turns are steps of loom's, and nothing else.
+
+use std::hash::BuildHasher;
+
+use loom::sync::atomic::AtomicU64;
+
+use super::*;
+
+/// What a thread of a program does; each step has an answer.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Insert(usize),
+    InsertUnique(usize),
+    Remove(usize),
+    Contains(usize),
+    Count(usize),
+    Clear,
+    /// With the user's own atomic.
+    Add(usize),
+}
+
+trait Subject: Send + Sync + 'static {
+    fn answer(&self, step: Step) -> usize;
+}
+
+/// The two items that programs use.
+const ITEMS: [usize; 2] = [0, 1];
+
+impl Subject for CuckooFilter<Fp16x4, StableHashBuilder> {
+    fn answer(&self, step: Step) -> usize {
+        match step {
+            Step::Insert(item) => usize::from(self.insert(&item).is_ok()),
+            Step::InsertUnique(item) => usize::from(self.insert_unique(&item).unwrap()),
+            Step::Remove(item) => usize::from(self.remove(&item)),
+            Step::Contains(item) => usize::from(self.contains(&item)),
+            Step::Count(item) => self.count(&item),
+            Step::Clear => {
+                self.clear();
+                0
+            }
+            Step::Add(_) => unreachable!("not of a filter"),
+        }
+    }
+}
+
+struct Plain {
+    turn: AtomicU64,
+    /// Held by whoever writes.
+    writing: loom::sync::Mutex<()>,
+    counts: Mutex<[usize; 2]>,
+    /// The order in which a `clear` comes to the items.
+    cleared: [usize; 2],
+}
+
+impl Plain {
+    fn new(cleared: [usize; 2]) -> Self {
+        let (turn, writing) = (AtomicU64::new(0), loom::sync::Mutex::new(()));
+        Self { turn, writing, counts: Mutex::new([0; 2]), cleared }
+    }
+
+    fn in_turn<R>(&self, step: impl FnOnce(&mut [usize; 2]) -> R) -> R {
+        self.turn.fetch_add(1, Relaxed);
+        step(&mut self.counts.lock().unwrap())
+    }
+}
+
+impl Subject for Plain {
+    fn answer(&self, step: Step) -> usize {
+        if let Step::Contains(item) = step {
+            return self.in_turn(|counts| usize::from(counts[item] > 0));
+        }
+        let _writing = self.writing.lock().unwrap();
+        if let Step::Clear = step {
+            for item in self.cleared {
+                self.in_turn(|counts| counts[item] = 0);
+            }
+            return 0;
+        }
+        self.in_turn(|counts| match step {
+            Step::Insert(item) => {
+                counts[item] += 1;
+                1
+            }
+            Step::InsertUnique(item) => {
+                let is_new = counts[item] == 0;
+                counts[item] += usize::from(is_new);
+                usize::from(is_new)
+            }
+            Step::Remove(item) => {
+                let is_there = counts[item] > 0;
+                counts[item] -= usize::from(is_there);
+                usize::from(is_there)
+            }
+            Step::Count(item) => counts[item],
+            Step::Contains(_) | Step::Clear | Step::Add(_) => unreachable!("elsewhere"),
+        })
+    }
+}
+
+/// All that the threads of a program may see, and what is there at the end.
+fn answers<S: Subject>(
+    new: impl Fn() -> S + Send + Sync + 'static,
+    program: &[Vec<Step>],
+) -> BTreeSet<Vec<Vec<usize>>> {
+    let program = program.to_vec();
+    outcomes(move || {
+        let shared = Arc::new((new(), [(); 2].map(|()| AtomicU64::new(0))));
+        shared.0.answer(Step::Insert(0));
+        let run = |steps: Vec<Step>| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (subject, atomics) = &*shared;
+                let answer = |step| match step {
+                    Step::Add(to) => atomics[to].fetch_add(1, Relaxed) as usize,
+                    step => subject.answer(step),
+                };
+                steps.into_iter().map(answer).collect()
+            })
+        };
+        let threads: Vec<_> = program.iter().cloned().map(run).collect();
+        let mut answers: Vec<Vec<usize>> =
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        answers.push(ITEMS.map(|item| shared.0.answer(Step::Count(item))).to_vec());
+        answers
+    })
+}
+
+#[test]
+fn every_outcome_is_explored() {
+    let seed = std::env::var("COUCAL_SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    let mut drawn = 0_u64;
+    let mut below = |end: usize| {
+        drawn += 1;
+        (StableHashBuilder::new(seed).hash_one(drawn) % end as u64) as usize
+    };
+    let mut with_clears = 0;
+    for number in 0..40 {
+        // Two threads of three steps, or three of one or two.
+        let lengths: &[usize] = if number % 2 == 0 { &[3, 3] } else { &[1 + number / 2 % 2, 1, 1] };
+        let mut steps = |&length: &usize| -> Vec<_> {
+            let of: [fn(usize) -> Step; 7] = [
+                Step::Insert,
+                Step::InsertUnique,
+                Step::Remove,
+                Step::Contains,
+                Step::Count,
+                Step::Add,
+                |_| Step::Clear,
+            ];
+            (0..length).map(|_| of[below(of.len())](ITEMS[below(2)])).collect()
+        };
+        let program: Vec<_> = lengths.iter().map(&mut steps).collect();
+        let found = answers(
+            || Filter::with_capacity_and_hasher(100, StableHashBuilder::default()),
+            &program,
+        );
+        let is_cleared = program.iter().flatten().any(|step| matches!(step, Step::Clear));
+        with_clears += usize::from(is_cleared);
+        let expected =
+            [[0, 1], [1, 0]].map(|cleared| answers(move || Plain::new(cleared), &program));
+        assert!(expected.contains(&found), "{program:?}: {found:?}, and not {expected:?}");
+    }
+    assert!((10..40).contains(&with_clears), "{with_clears} programs with a `clear`");
+}

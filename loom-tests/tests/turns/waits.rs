@@ -1,0 +1,369 @@
+//! Operations that wait for each other: each model ends, and soon.
+//!
+//! loom runs all threads on one. An operation that waited for a lock on the machine, held by a thread that has no turn,
+//! would wait for ever; one that waited in a loop of turns would have executions without an end.
+
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use coucal::{ExpiringCuckooFilter, Growable};
+
+use super::*;
+
+/// More executions than a model of three operations may have.
+const TOO_MANY: usize = 2000;
+
+/// A table, and another one for merges.
+struct Tables<T> {
+    table: T,
+    other: T,
+}
+
+type Operation<T> = (&'static str, fn(&Tables<T>));
+
+macro_rules! operations {
+    ($($name:ident: $operation:expr;)*) => { vec![$((stringify!($name), $operation)),*] };
+}
+
+/// The number of executions of a model in which each thread has one operation; or why it fails.
+fn executions<T: Send + Sync + 'static>(
+    new: fn() -> Tables<T>,
+    operations: &[Operation<T>],
+) -> Result<usize, String> {
+    let count = Arc::new(AtomicUsize::new(0));
+    let (counter, operations) = (Arc::clone(&count), operations.to_vec());
+    // A thread of its own: what loom leaves behind after a panic goes with it.
+    let checked = std::thread::spawn(move || {
+        loom::model::Builder::new().check(move || {
+            let executions = counter.fetch_add(1, Relaxed);
+            assert!(executions < TOO_MANY, "{TOO_MANY} executions");
+            let tables = Arc::new(new());
+            let start = |&(_, operation): &Operation<T>| {
+                let tables = Arc::clone(&tables);
+                thread::spawn(move || operation(&tables))
+            };
+            let threads: Vec<_> = operations.iter().map(start).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    });
+    match checked.join() {
+        Ok(()) => Ok(count.load(Relaxed)),
+        Err(panic) => Err(panic.downcast_ref::<&str>().map_or_else(
+            || panic.downcast_ref::<String>().cloned().unwrap_or_default(),
+            |message| (*message).to_owned(),
+        )),
+    }
+}
+
+/// Each of these models ends after a few executions.
+#[track_caller]
+fn end<T: Send + Sync + 'static>(
+    new: fn() -> Tables<T>,
+    models: impl IntoIterator<Item = Vec<Operation<T>>>,
+) {
+    let mut failed = Vec::new();
+    let (mut models_in_all, mut executions_in_all, mut most) = (0, 0, (0, Vec::new()));
+    for operations in models {
+        let names: Vec<_> = operations.iter().map(|(name, _)| *name).collect();
+        match executions(new, &operations) {
+            Ok(count) => {
+                println!("{count} executions: {names:?}");
+                models_in_all += 1;
+                executions_in_all += count;
+                most = most.max((count, names));
+            }
+            Err(why) => failed.push(format!("{names:?}: {why}")),
+        }
+    }
+    let in_all = models_in_all + failed.len();
+    println!("{in_all} models, {executions_in_all} executions; most: {most:?}");
+    assert!(failed.is_empty(), "{} of {in_all} fail:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// All pairs of operations, those of an operation with itself among them.
+fn pairs<T>(operations: &[Operation<T>]) -> Vec<Vec<Operation<T>>> {
+    let after = |first: usize| operations[first..].iter().map(move |second| (first, second));
+    let pairs = (0..operations.len()).flat_map(after);
+    pairs.map(|(first, &second)| vec![operations[first], second]).collect()
+}
+
+/// All triples of operations of which the first is one of these, and holds locks for several turns.
+fn beside<T>(
+    holders: &[&str],
+    operations: &[Operation<T>],
+    others: &[&str],
+) -> Vec<Vec<Operation<T>>> {
+    let named = |name: &&str| *operations.iter().find(|of| of.0 == *name).expect("an operation");
+    let others: Vec<_> = others.iter().map(named).collect();
+    let with =
+        |holder: Operation<T>| move |pair: Vec<Operation<T>>| [&[holder], &pair[..]].concat();
+    holders.iter().flat_map(|holder| pairs(&others).into_iter().map(with(named(holder)))).collect()
+}
+
+fn triples<T>(operations: &[Operation<T>]) -> Vec<Vec<Operation<T>>> {
+    let with_first = |first: usize| {
+        pairs(&operations[first..])
+            .into_iter()
+            .map(move |pair| [&operations[first..=first], &pair[..]].concat())
+    };
+    (0..operations.len()).flat_map(with_first).collect()
+}
+
+/// An answer is not what these models are about.
+fn ignore<T>(_: T) {}
+
+fn stable() -> StableHashBuilder {
+    StableHashBuilder::default()
+}
+
+mod filters {
+    use super::*;
+
+    type Filter<L> = CuckooFilter<L, StableHashBuilder>;
+
+    fn of<L: Storage>(filter: Filter<L>, other: Filter<L>) -> Tables<Filter<L>> {
+        filter.insert_all([1, 1, 2]).unwrap();
+        other.insert(&3).unwrap();
+        Tables { table: filter, other }
+    }
+
+    fn fixed() -> Tables<Filter<Fp16x4>> {
+        of(filter_of(&[]), filter_of(&[]))
+    }
+
+    fn growing() -> Tables<Filter<Growable<Fp16x4>>> {
+        let [filter, other] = [(); 2].map(|()| GrowableCuckooFilter::with_hasher(stable()));
+        of(filter, other)
+    }
+
+    fn operations<L: Storage + 'static>() -> Vec<Operation<Filter<L>>> {
+        operations! {
+            insert: |of| of.table.insert(&3).unwrap();
+            insert_unique: |of| ignore(of.table.insert_unique(&1).unwrap());
+            insert_all: |of| of.table.insert_all([3]).unwrap();
+            insert_unique_all: |of| ignore(of.table.insert_unique_all([1]).unwrap());
+            remove: |of| ignore(of.table.remove(&1));
+            remove_many: |of| ignore(of.table.remove_many(&[1], &mut [false]).unwrap());
+            contains: |of| ignore(of.table.contains(&1));
+            contains_each: |of| ignore(of.table.contains_each(&[1]));
+            count: |of| ignore(of.table.count(&1));
+            clear: |of| of.table.clear();
+            merge: |of| of.table.merge(&of.other).unwrap();
+            merge_into: |of| of.other.merge(&of.table).unwrap();
+            snapshot: |of| ignore(of.table.snapshot().unwrap());
+            try_clone: |of| ignore(of.table.try_clone().unwrap());
+            figures: |of| ignore(of.table.stats());
+        }
+    }
+
+    fn growing_operations() -> Vec<Operation<Filter<Growable<Fp16x4>>>> {
+        let mut operations = operations();
+        operations.push(("reserve", |of| of.table.reserve(2000).unwrap()));
+        operations
+    }
+
+    // Three merges have more executions.
+    const HOLDERS: [&str; 2] = ["clear", "snapshot"];
+    const WAITING: [&str; 7] =
+        ["clear", "snapshot", "insert", "merge", "insert_unique", "remove", "count"];
+
+    #[test]
+    fn pairs_of_operations_end() {
+        end(fixed, pairs(&operations()));
+        end(growing, pairs(&growing_operations()));
+    }
+
+    #[test]
+    fn two_that_wait_end() {
+        end(fixed, beside(&HOLDERS, &operations(), &WAITING));
+        end(growing, beside(&HOLDERS, &growing_operations(), &WAITING[..3]));
+    }
+
+    /// Some have more executions: the message lists them.
+    #[test]
+    #[ignore = "takes half an hour"]
+    fn all_triples() {
+        end(fixed, triples(&operations()));
+        end(growing, triples(&growing_operations()));
+    }
+}
+
+mod maplets {
+    use super::*;
+
+    type Maplet<L> = CuckooMaplet<L, StableHashBuilder>;
+
+    fn of<L: Storage>(maplet: Maplet<L>, other: Maplet<L>) -> Tables<Maplet<L>> {
+        maplet.insert_all([(1, 3), (2, 3), (2, 4)]).unwrap();
+        other.insert(&3, 3).unwrap();
+        Tables { table: maplet, other }
+    }
+
+    fn fixed() -> Tables<Maplet<Fp16x4>> {
+        let builder = CuckooMaplet::builder().capacity(100).value_bits(4).hasher(stable());
+        of(builder.clone().build().unwrap(), builder.build().unwrap())
+    }
+
+    fn growing() -> Tables<Maplet<Growable<coucal::AnyLayout>>> {
+        let builder = CuckooMaplet::builder().growable().value_bits(4).hasher(stable());
+        of(builder.clone().build().unwrap(), builder.build().unwrap())
+    }
+
+    fn operations<L: Storage + 'static>() -> Vec<Operation<Maplet<L>>> {
+        operations! {
+            insert: |of| of.table.insert(&3, 3).unwrap();
+            insert_if_absent: |of| ignore(of.table.insert_if_absent(&1, 4).unwrap());
+            insert_all: |of| of.table.insert_all([(3, 4)]).unwrap();
+            remove: |of| ignore(of.table.remove(&1, 3));
+            remove_many: |of| ignore(of.table.remove_many(&[(1, 3)], &mut [false]).unwrap());
+            replace: |of| ignore(of.table.replace(&1, 3, 4).unwrap());
+            replace_many: |of| ignore(of.table.replace_many(&[(1, 3, 4)], &mut [false]).unwrap());
+            update: |of| ignore(of.table.update(&2, |value| Some(value + 1)).unwrap());
+            contains_key: |of| ignore(of.table.contains_key(&1));
+            get: |of| ignore(of.table.get(&1));
+            get_each: |of| ignore(of.table.get_each(&[1]));
+            remove_value: |of| ignore(of.table.remove_value(3));
+            clear: |of| of.table.clear();
+            merge: |of| of.table.merge(&of.other).unwrap();
+            merge_into: |of| of.other.merge(&of.table).unwrap();
+            snapshot: |of| ignore(of.table.snapshot().unwrap());
+            try_clone: |of| ignore(of.table.try_clone().unwrap());
+            figures: |of| ignore(of.table.stats());
+        }
+    }
+
+    fn growing_operations() -> Vec<Operation<Maplet<Growable<coucal::AnyLayout>>>> {
+        let mut operations = operations();
+        operations.push(("reserve", |of| of.table.reserve(2000).unwrap()));
+        operations
+    }
+
+    // Three merges have more executions.
+    const HOLDERS: [&str; 3] = ["remove_value", "clear", "snapshot"];
+    const WAITING: [&str; 7] =
+        ["remove_value", "snapshot", "insert", "clear", "merge", "insert_if_absent", "replace"];
+
+    #[test]
+    fn pairs_of_operations_end() {
+        end(fixed, pairs(&operations()));
+        end(growing, pairs(&growing_operations()));
+    }
+
+    #[test]
+    fn two_that_wait_end() {
+        end(fixed, beside(&HOLDERS, &operations(), &WAITING));
+        end(growing, beside(&HOLDERS, &growing_operations(), &WAITING[..3]));
+    }
+
+    /// Some have more executions: the message lists them.
+    #[test]
+    #[ignore = "takes half an hour"]
+    fn all_triples() {
+        end(fixed, triples(&operations()));
+        end(growing, triples(&growing_operations()));
+    }
+}
+
+mod expiring {
+    use super::*;
+
+    type Filter<L> = ExpiringCuckooFilter<L, StableHashBuilder>;
+
+    /// The clock of the filters, which stands still but for [`later`].
+    static NOW: AtomicUsize = AtomicUsize::new(0);
+
+    const PERIOD: Duration = Duration::from_secs(1);
+
+    fn now() -> Duration {
+        PERIOD * NOW.load(Relaxed) as u32
+    }
+
+    /// The time is at least so many periods after the start.
+    fn later(periods: usize) {
+        NOW.fetch_max(periods, Relaxed);
+    }
+
+    /// 1 and 2 are of the generation before.
+    fn of<L: Storage>(build: impl Fn() -> Filter<L>) -> Tables<Filter<L>> {
+        NOW.store(0, Relaxed);
+        let [table, other] = [(); 2].map(|()| build());
+        table.insert_all([1, 2]).unwrap();
+        table.advance();
+        table.insert(&4).unwrap();
+        Tables { table, other }
+    }
+
+    fn fixed() -> Tables<Filter<Fp16x4>> {
+        let builder = ExpiringCuckooFilter::builder().capacity(100).generations(3).hasher(stable());
+        of(move || builder.clone().every(PERIOD).clock(now).build().unwrap())
+    }
+
+    fn growing() -> Tables<Filter<Growable<coucal::AnyLayout>>> {
+        let builder = ExpiringCuckooFilter::builder().growable().generations(3).hasher(stable());
+        of(move || builder.clone().every(PERIOD).clock(now).build().unwrap())
+    }
+
+    fn operations<L: Storage + 'static>() -> Vec<Operation<Filter<L>>> {
+        operations! {
+            insert: |of| ignore(of.table.insert(&3).unwrap());
+            insert_again: |of| ignore(of.table.insert(&1).unwrap());
+            insert_if_absent: |of| ignore(of.table.insert_if_absent(&1).unwrap());
+            insert_all: |of| ignore(of.table.insert_all([3]).unwrap());
+            insert_if_absent_all: |of| ignore(of.table.insert_if_absent_all([1]).unwrap());
+            contains: |of| ignore(of.table.contains(&1));
+            age: |of| ignore(of.table.age(&1));
+            age_each: |of| ignore(of.table.age_each(&[1]));
+            advance: |of| ignore(of.table.advance());
+            clear: |of| of.table.clear();
+            insert_later: |of| {
+                later(1);
+                of.table.insert(&1).unwrap();
+            };
+            insert_much_later: |of| {
+                later(2);
+                of.table.insert(&1).unwrap();
+            };
+            insert_in_another_window: |of| {
+                later(10);
+                of.table.insert(&1).unwrap();
+            };
+            snapshot: |of| ignore(of.table.snapshot().unwrap());
+            try_clone: |of| ignore(of.table.try_clone().unwrap());
+            figures: |of| ignore(of.table.generation());
+        }
+    }
+
+    fn growing_operations() -> Vec<Operation<Filter<Growable<coucal::AnyLayout>>>> {
+        let mut operations = operations();
+        operations.push(("reserve", |of| of.table.reserve(2000).unwrap()));
+        operations
+    }
+
+    const HOLDERS: [&str; 3] = ["advance", "clear", "insert_in_another_window"];
+    const WAITING: [&str; 7] = [
+        "snapshot",
+        "insert_again",
+        "advance",
+        "clear",
+        "insert_if_absent",
+        "insert_in_another_window",
+        "insert_later",
+    ];
+
+    /// One test: they have one clock.
+    #[test]
+    fn pairs_of_operations_and_two_that_wait_end() {
+        end(fixed, pairs(&operations()));
+        end(growing, pairs(&growing_operations()));
+        end(fixed, beside(&HOLDERS, &operations(), &WAITING));
+        end(growing, beside(&HOLDERS, &growing_operations(), &WAITING[..3]));
+    }
+
+    /// Some have more executions: the message lists them. To be run alone: there is one clock.
+    #[test]
+    #[ignore = "takes half an hour"]
+    fn all_triples() {
+        end(fixed, triples(&operations()));
+        end(growing, triples(&growing_operations()));
+    }
+}

@@ -1,0 +1,49 @@
+//! The locks of the machine, in a model of loom's: no thread may have to wait for one.
+//!
+//! loom runs all threads on one, and the model would never end. Who has a turn finds every lock free, but for those that
+//! are held for several turns, and [`Turns::lock`](super::Turns::lock) waits for these.
+
+pub(crate) use parking_lot::MutexGuard;
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
+
+const FREE: &str =
+    "a defect of coucal: in a model, a thread would wait for ever for one that has no turn";
+
+#[derive(Default)]
+pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(parking_lot::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.try_lock().expect(FREE)
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct RwLock<T>(parking_lot::RwLock<T>);
+
+impl<T> RwLock<T> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.try_read().expect(FREE)
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.try_write().expect(FREE)
+    }
+}
+
+/// For what sleeps until another thread has unlocked something.
+///
+/// # Panics
+///
+/// Always.
+pub(crate) fn before_sleep() {
+    panic!("{FREE}");
+}
