@@ -47,10 +47,16 @@ pub enum Error {
     /// One item, or one pair of a maplet, can have 2^25 - 1 copies in the [stash](crate#what-finds-no-room): the next
     /// one returns this error, too.
     Full,
+    /// As [`Full`](Self::Full), of an [expiring filter](crate::ExpiringCuckooFilter): the items of its window are more
+    /// than it was made for.
+    ///
+    /// [Advance](crate::ExpiringCuckooFilter::advance) it: the oldest generation makes room. Or let it [forget the oldest
+    /// items](crate::Builder::forget_oldest_when_full) by itself; or build one with a larger capacity.
+    WindowFull,
     /// What was to be stored needs memory that the allocator could not provide: for the growth of a growing filter, or
     /// for the [stash](crate#what-finds-no-room).
     ///
-    /// Free memory and try again, or remove items. Inserts that find room go on.
+    /// Free memory and try again, or make room in the filter. Inserts that find room go on.
     /// [`reserve`](crate::CuckooFilter::reserve) takes the memory for growth ahead of time.
     NoMemoryToStore,
     /// The value has more bits than the maplet stores.
@@ -375,8 +381,13 @@ impl fmt::Display for Error {
             Self::Full => f.write_str(
                 "the filter is full: remove items, or build one with a larger capacity",
             ),
+            Self::WindowFull => f.write_str(
+                "the expiring filter is full: call `advance`, build one that forgets the oldest items when it is \
+                 full, or one with a larger capacity",
+            ),
             Self::NoMemoryToStore => f.write_str(
-                "the allocator could not provide the memory to store an item: free memory and try again",
+                "the allocator could not provide the memory to store an item: free memory and try again, or make room in \
+                 the filter",
             ),
             Self::ValueTooLarge => f.write_str(
                 "the value has more bits than this maplet stores: build one with more value bits",
@@ -581,6 +592,14 @@ pub enum Refusal {
     Full,
     NoMemoryToStore,
     ValueTooLarge,
+    WindowFull,
+}
+
+impl Refusal {
+    /// The same of an expiring filter.
+    pub(crate) fn of_window(self) -> Self {
+        if self == Self::Full { Self::WindowFull } else { self }
+    }
 }
 
 impl From<Refusal> for Error {
@@ -590,6 +609,7 @@ impl From<Refusal> for Error {
             Refusal::Full => Self::Full,
             Refusal::NoMemoryToStore => Self::NoMemoryToStore,
             Refusal::ValueTooLarge => Self::ValueTooLarge,
+            Refusal::WindowFull => Self::WindowFull,
         }
     }
 }
@@ -612,7 +632,8 @@ impl Stopped {
 impl From<Stopped> for Error {
     fn from(Stopped { index, stored, cause }: Stopped) -> Self {
         // An `Error` may own memory, so these are no constants that the compiler would keep for ever by itself.
-        static CAUSES: [Error; 3] = [Error::Full, Error::NoMemoryToStore, Error::ValueTooLarge];
+        static CAUSES: [Error; 4] =
+            [Error::Full, Error::NoMemoryToStore, Error::ValueTooLarge, Error::WindowFull];
         Self::Stopped { index, stored, cause: &CAUSES[cause as usize] }
     }
 }

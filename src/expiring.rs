@@ -74,7 +74,7 @@ use crate::table::whole::generations::Stamping;
 /// | `insert`, item of the present generation | nobody, unless it is moved meanwhile, or something of its version group is stashed: then as `get` of a maplet | nothing |
 /// | `insert` else, `insert_if_absent` | as `insert_unique`; for an older item as `replace`; again if another thread was faster | the same |
 /// | `advance` | as `remove_value` | the same |
-/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N have passed; if another thread advances, nobody, unless the filter is a period behind: then that thread | the same |
+/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N have passed; if another thread advances, nobody, unless it ends several generations: then that thread | the same |
 ///
 /// # Why nothing can be removed
 ///
@@ -94,6 +94,10 @@ use crate::table::whole::generations::Stamping;
 ///   first. If several threads insert at the end of a generation, the next one counts from the end of the advance, and
 ///   so all that is remembered then is forgotten that much later: mostly by the time of an advance.
 /// * **One thread advances**, and the others go on. An insert waits only if nobody has inserted for a whole period.
+/// * **A period shorter than a sweep** is longer than it says: between two [sweeps](#what-an-advance-costs) passes at
+///   least as much time as the first one took, or a period if that is less. Else inserts would do nothing but sweep. An
+///   item is remembered as long as is promised, or longer. So let a period be several times as long as a sweep;
+///   [`stats`](Self::stats) says how long the [longest](crate::Stats::longest_sweep) was.
 /// * **Lookups do not look at the clock.** Where nobody inserts, nothing is forgotten: call
 ///   [`advance_if_due`](Self::advance_if_due) before a lookup that matters, or from a thread of your own. The first
 ///   insert after a pause makes up for all generations that have passed. If these are N or more, it
@@ -230,7 +234,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] and [`Error::NoMemoryToStore`]; then nothing has changed, but that a generation that was due has
+    /// [`Error::WindowFull`] and [`Error::NoMemoryToStore`]; then nothing has changed, but that a generation that was due has
     /// ended. A filter that [forgets the oldest items](crate::Builder::forget_oldest_when_full) is never full.
     ///
     /// # Examples
@@ -598,12 +602,19 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn advance(&self) -> usize {
         self.inner.state.turns.take_locked();
-        by_format!(self.inner, table => table.advance_by(1))
+        self.measured(|| by_format!(self.inner, table => table.advance_by(1)))
+    }
+
+    /// Calls what sweeps the table, and measures it if there is a clock.
+    fn measured<T>(&self, sweep: impl FnOnce() -> T) -> T {
+        match &self.timer {
+            Some(timer) => timer.measure(sweep),
+            None => sweep(),
+        }
     }
 
     /// Advances by as many generations as have passed by the [clock](crate::Builder::every), as an insert does. Returns
-    /// how many items were forgotten; 0 if no generation was due, if there is no clock, or if another thread advances
-    /// and the filter is less than a period behind.
+    /// how many items were forgotten; 0 if no generation was due, if there is no clock, or if another thread ends them.
     ///
     /// # Examples
     ///
@@ -798,7 +809,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         self.advance_if_due();
         match by_format!(self.inner, table => table.insert_stamped_item(hash, stamping)) {
             Err(Refusal::Full) if self.forgets_oldest => self.insert_in_full(hash, stamping),
-            ended => ended,
+            ended => ended.map_err(Refusal::of_window),
         }
     }
 
@@ -847,12 +858,16 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
                 Err(stopped) if self.forgets_oldest && stopped.cause == Refusal::Full => {
                     index += stopped.index;
                     stored += stopped.stored;
-                    if by_format!(self.inner, table => table.advance_from(clock)) {
+                    if self.measured(|| by_format!(self.inner, table => table.advance_from(clock)))
+                    {
                         // Relaxed: a number that orders nothing.
                         self.early_advances.fetch_add(1, Ordering::Relaxed);
                     }
                 }
-                Err(stopped) => return Err(stopped.after(index, stored)),
+                Err(stopped) => {
+                    let cause = stopped.cause.of_window();
+                    return Err(Stopped { cause, ..stopped }.after(index, stored));
+                }
             }
         }
         Ok(stored)
@@ -1039,7 +1054,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     pub fn stats(&self) -> Stats {
         // Relaxed: a number that orders nothing.
         let early_advances = self.early_advances.load(Ordering::Relaxed);
-        Stats { early_advances, ..self.inner.stats() }
+        let longest_sweep = self.timer.as_ref().map(Timer::longest_sweep).unwrap_or_default();
+        Stats { early_advances, longest_sweep, ..self.inner.stats() }
     }
 }
 

@@ -191,7 +191,8 @@
 //! # Limits
 //!
 //! * **A filter grows only if its type is [`GrowableCuckooFilter`]**, and then to its [end](#growth).
-//!   Otherwise, and there, [`Full`](Error::Full) is an error, and the caller decides: remove items, or
+//!   Otherwise, and there, [`Full`](Error::Full) (of an expiring filter [`WindowFull`](Error::WindowFull)) is an error,
+//!   and the caller decides: remove items, or
 //!   [rebuild](cookbook#rebuild-and-swap).
 //! * **Remove only what was inserted**, once for each insert that succeeded. Any other removal may
 //!   remove the copy of another item of its class, which is then missed. The same happens when

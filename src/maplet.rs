@@ -228,8 +228,13 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// takes the locks of the two buckets of the key, and of the [stash](crate#what-finds-no-room) if something of
     /// the group is there, and blocks while another thread writes there.
     ///
-    /// It returns all values, also those for which the buckets have no room. It allocates only for these, and
-    /// aborts, as `Vec` does, if the allocator fails.
+    /// It returns all values, also those for which the buckets have no room.
+    ///
+    /// # Aborts
+    ///
+    /// As `Vec` does, if the allocator has no memory for the values of the key that are
+    /// [stashed](crate#what-finds-no-room). A key whose values are all in its buckets needs none. No key needs any in
+    /// [`contains_key`](Self::contains_key), nor for a look at one of its values: `update(key, |_| None)`.
     ///
     /// # Examples
     ///
@@ -467,7 +472,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 
     /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has
     /// none. If `new` returns `None`, nothing changes, and the value is returned all the same. Of several values one is
-    /// replaced, whichever.
+    /// replaced, whichever. It allocates only where [`replace`](Self::replace) does.
     ///
     /// It is to a value what [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update) is to a number: a
     /// step from one value to the next that no other thread comes between. If another thread is faster, `new` is called
@@ -503,7 +508,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         let key = Prehashed(self.hash_of(key));
         // Without a bound: each time that it is overtaken, another thread has changed or removed the value.
         loop {
-            let Some(old) = self.get(&key).next() else {
+            let least = by_format!(lookup: self.inner, table => {
+                table.least_value(table.key(key.0), |value| value)
+            });
+            let Some(old) = least else {
                 return Ok(None);
             };
             let Some(new) = new(old) else {
@@ -648,6 +656,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
     ///
+    /// # Aborts
+    ///
+    /// As [`get`](Self::get).
+    ///
     /// # Examples
     ///
     /// ```
@@ -674,6 +686,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     }
 
     /// As [`get_many`](Self::get_many), but returns the candidates in a new vector.
+    ///
+    /// # Aborts
+    ///
+    /// As `Vec` does, if the allocator has no memory for the vector; and as [`get`](Self::get).
     ///
     /// # Examples
     ///

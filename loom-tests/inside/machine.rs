@@ -115,6 +115,10 @@ impl AtomicU64 {
         stepped(Step::Add);
         before
     }
+
+    pub(crate) fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
+        self.atomic.fetch_max(value, order)
+    }
 }
 
 /// A number that orders nothing.

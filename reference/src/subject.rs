@@ -104,14 +104,21 @@ pub trait Subject: Any + Debug + Send + Sync {
     fn insert_if_absent(&self, _: Item) -> Result<bool, Error> {
         unreachable!("a filter has no values")
     }
-    /// Only for maplets, where nothing keeps it from being done. Of one of its values the closure says which takes its
-    /// place, if any.
-    fn update(&self, _: u64, _: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
+    /// Only for maplets. Of one of its values the closure says which takes its place, if any.
+    fn try_update(
+        &self,
+        _: u64,
+        _: &dyn Fn(Value) -> Option<Value>,
+    ) -> Result<Option<Value>, Error> {
         unreachable!("a filter has no values")
     }
     /// Only for maplets.
     fn insert_pair_if_absent(&self, _: Item) -> Result<bool, Error> {
         unreachable!("a filter has no values")
+    }
+    /// Only for maplets, where nothing keeps it from being done.
+    fn update(&self, hash: u64, new: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
+        self.try_update(hash, new).expect("a value that fits, and memory")
     }
     fn remove(&self, item: Item) -> bool;
     fn remove_each(&self, items: &[Item]) -> Vec<bool>;
@@ -337,8 +344,12 @@ subject! {
         assert_eq!(counts, [count; 2]);
         count
     }
-    fn update(&self, hash: u64, new: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
-        self.update(&Prehashed(hash), new).expect("a value that fits, and memory")
+    fn try_update(
+        &self,
+        hash: u64,
+        new: &dyn Fn(Value) -> Option<Value>,
+    ) -> Result<Option<Value>, Error> {
+        self.update(&Prehashed(hash), new)
     }
     fn remove(&self, (hash, value): Item) -> bool {
         self.remove(&Prehashed(hash), value)

@@ -80,6 +80,11 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// there is no thread, and nothing else to call. [`ExpiringCuckooFilter`](ExpiringCuckooFilter#time) says what it
     /// promises and costs.
     ///
+    /// Let it be several times as long as a [sweep](ExpiringCuckooFilter#what-an-advance-costs) of the table, the
+    /// [longest](crate::Stats::longest_sweep) of which the filter measures: some milliseconds for a million items. With a
+    /// shorter period, inserts sweep for up to half of the time, and generations last longer than the period: as long as
+    /// a sweep and a period together.
+    ///
     /// Without it, nothing ends a generation but you.
     ///
     /// # Examples
@@ -133,7 +138,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         self
     }
 
-    /// An insert that finds the filter [full](Error::Full) ends the generation early, until there is room. So none is
+    /// An insert that finds the filter [full](Error::WindowFull) ends the generation early, until there is room. So none is
     /// refused for want of room, and items are remembered for less time than was wanted;
     /// [`stats`](ExpiringCuckooFilter::stats) counts how often that was.
     ///

@@ -3,19 +3,29 @@
 //! **Invariant:** an item whose insert was called at time t is not removed by the timer before t + (N - 1) · period,
 //! for N generations.
 //!
-//! Each insert looks at the clock first. One that finds a generation due advances by as many generations as have
-//! passed, before it stores anything; one thread at a time. Another one that finds a single generation due meanwhile
-//! goes on, and may store the stamp of the generation that has ended. It says so, and then the next generation counts
-//! from the end of the advance, and not from when it was due. One that finds more of them due waits: what is removed
-//! then may have the stamp that it would store.
+//! Each insert looks at the clock first. One that finds generations due *advances*, by as many as have passed, before it
+//! stores anything; one thread at a time. Another insert that finds some due meanwhile
+//!
+//! * goes on, if the thread that advances ends one generation, however long that takes. It may store the stamp of the
+//!   generation that ends. It says so, and then the next generation counts from the end of the advance, and not from
+//!   when it was due;
+//! * waits, if that thread ends several: what is removed then may have the stamp that it would store.
+//!
+//! **Rest:** between the end of an advance and the next one passes as much time as the advance took, or a period if that
+//! is less. So inserts go on also where a period is shorter than a sweep. Where less time would pass, the next generation
+//! counts from later than when it was due.
 //!
 //! A copy of the filter gets its table first, and then the time at which the present generation began: so that is of
 //! this generation or of a later one, and the copy forgets nothing too early. While a thread advances, the time may be
 //! that of the generation before: then the copy begins now.
 //!
-//! Why this is enough: what has the stamp of generation s was called for before generation s + 1 began, as the timer
-//! counts: either before s had lasted for a period, or beside the advance, which then began s + 1 at its end. From
-//! there on N - 1 further generations begin, one for each period, before s is removed.
+//! Why the invariant holds: let an item have the stamp of generation s, and let its insert have been called at time t.
+//! Then generation s + 1 began at t or later, *as the timer counts*: (a) if the insert saw that generation s had not
+//! lasted for a period, or has ended it by itself, s + 1 counts from when it is due or from later, and that is after t;
+//! (b) if the insert went on beside the advance that began s + 1, that one counts from its end, which is after t. From
+//! there on, each of N - 1 further generations counts from one period after the one before it, or from later; and an
+//! advance is called when the timer says so, at the earliest. The last of these advances is the one that removes s. So
+//! whatever counts from later than when it was due does no harm: an overlap, or a rest.
 
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
@@ -27,10 +37,13 @@ pub(crate) type Now = fn() -> Duration;
 
 /// Nobody advances.
 const IDLE: usize = 0;
-/// A thread advances: a bit of the phase.
+/// A thread ends one generation.
 const ADVANCING: usize = 1;
-/// An insert has seen that, and may have gone on: a bit of the phase. It has no meaning where nobody advances.
-const OVERLAPPED: usize = 2;
+/// A thread ends several of them.
+const ADVANCING_BY_SEVERAL: usize = 2;
+/// A bit beside these: an insert has seen them. Together with [`ADVANCING`] it says that the insert goes on; otherwise
+/// it has no meaning.
+const OVERLAPPED: usize = 4;
 
 pub(crate) struct Timer {
     now: Now,
@@ -42,8 +55,10 @@ pub(crate) struct Timer {
     began: AtomicU64,
     /// Held by whoever advances. It is taken before the mutex of those who remove a value.
     advancing: Mutex<()>,
-    /// [`ADVANCING`] and [`OVERLAPPED`].
+    /// Whether a thread advances, and whether an insert goes on beside it.
     phase: AtomicUsize,
+    /// How long the longest sweep took.
+    longest_sweep: AtomicU64,
 }
 
 // A clock that panics gives back the mutex. If that was after an advance, the next insert advances once more: the items
@@ -66,6 +81,7 @@ impl Timer {
             began: AtomicU64::new(began),
             advancing: Mutex::new(()),
             phase: AtomicUsize::new(IDLE),
+            longest_sweep: AtomicU64::new(0),
         }
     }
 
@@ -114,20 +130,19 @@ impl Timer {
     ) -> usize {
         let backoff = Backoff::new();
         loop {
-            // Before the lock: whoever fails to get it looks at the time after this.
-            let (began, now) = (self.began(), self.now());
-            let due = passed(began, now, self.period);
+            let (began, start) = (self.began(), self.now());
+            let due = passed(began, start, self.period);
             if due == 0 {
                 return 0;
             }
             let Some(_advancing) = self.advancing.try_lock() else {
-                if due > 1 {
-                    drop(lock(&self.advancing));
-                } else if self.may_go_on() {
-                    return 0;
-                } else {
+                // AcqRel: pairs with the Release before the advance, and with the Acquire behind it. If this thread goes
+                // on, the other one sees it.
+                match self.phase.fetch_or(OVERLAPPED, Ordering::AcqRel) & !OVERLAPPED {
+                    ADVANCING => return 0,
+                    ADVANCING_BY_SEVERAL => drop(lock(&self.advancing)),
                     // It begins to advance, or has ended.
-                    backoff.sleep();
+                    _ => backoff.sleep(),
                 }
                 continue;
             };
@@ -135,26 +150,45 @@ impl Timer {
                 // Another thread has advanced.
                 continue;
             }
-            // Release: pairs with the Acquire in `may_go_on`. Whoever sees it knows the time that this thread has read.
-            self.phase.store(ADVANCING, Ordering::Release);
+            let advancing = if due > 1 { ADVANCING_BY_SEVERAL } else { ADVANCING };
+            // Release: pairs with the Acquire of an insert that goes on. It knows the generation that ends here, and
+            // stores no older stamp.
+            self.phase.store(advancing, Ordering::Release);
             let result = advance(due);
-            // Acquire: pairs with the Release in `may_go_on`. The time that is read below is not before that of an
-            // insert that went on. One that comes after this swap does not go on.
-            let was_alone = self.phase.swap(IDLE, Ordering::Acquire) & OVERLAPPED == 0;
-            let next = if was_alone { began + due * self.period } else { self.now() };
+            // Acquire: pairs with the Release of an insert that goes on. The time that is read below is not before that
+            // of the insert. One that comes after this swap does not go on.
+            let phase = self.phase.swap(IDLE, Ordering::Acquire);
+            let (scheduled, end) = (began + due * self.period, self.now());
+            let rest = self.note_sweep(start, end).min(self.period);
+            // Where an insert went on, the rest is a whole period.
+            let rest = if phase == ADVANCING | OVERLAPPED { self.period } else { rest };
+            let next = scheduled.max(end.saturating_sub(self.period - rest));
             // Release: pairs with the Acquire in `began`. Whoever sees it sees the generation.
             self.began.store(next, Ordering::Release);
             return result;
         }
     }
 
-    /// Whether an insert that has found a generation due may go on beside the thread that advances.
-    fn may_go_on(&self) -> bool {
-        // AcqRel: pairs with the Release before the advance, and with the Acquire behind it. If this thread sees that
-        // another one advances, that one sees this.
-        let is_advancing = self.phase.fetch_or(OVERLAPPED, Ordering::AcqRel) & ADVANCING != 0;
-        // Afterwards: if several generations were due for the thread that advances, they are due by now.
-        is_advancing && passed(self.began(), self.now(), self.period) < 2
+    /// Calls what sweeps the table outside of `advance_due`.
+    pub(crate) fn measure<T>(&self, sweep: impl FnOnce() -> T) -> T {
+        let start = self.now();
+        let swept = sweep();
+        self.note_sweep(start, self.now());
+        swept
+    }
+
+    /// How long the sweep took between these times.
+    fn note_sweep(&self, start: u64, end: u64) -> u64 {
+        let sweep = end.saturating_sub(start);
+        // Relaxed: a number that orders nothing.
+        self.longest_sweep.fetch_max(sweep, Ordering::Relaxed);
+        sweep
+    }
+
+    /// The time of the longest sweep.
+    pub(crate) fn longest_sweep(&self) -> Duration {
+        // Relaxed: a number that orders nothing.
+        Duration::from_nanos(self.longest_sweep.load(Ordering::Relaxed))
     }
 
     fn began(&self) -> u64 {
@@ -231,21 +265,60 @@ mod tests {
         for goes_on in [true, false] {
             NOW.store(0, Ordering::SeqCst);
             let timer = Timer::new(PERIOD, Duration::ZERO, now).unwrap();
-            NOW.store(15, Ordering::SeqCst);
+            NOW.store(11, Ordering::SeqCst);
             let removed = advance(&timer, |due| {
                 assert_eq!(due, 1);
-                NOW.store(17, Ordering::SeqCst);
+                NOW.store(12, Ordering::SeqCst);
                 if goes_on {
                     assert_eq!(advance(&timer, |_| unreachable!("another thread does")), 0);
                 }
-                NOW.store(18, Ordering::SeqCst);
+                NOW.store(13, Ordering::SeqCst);
                 3
             });
-            assert_eq!((removed, timer.began()), (3, if goes_on { 18 } else { 10 }));
+            assert_eq!((removed, timer.began()), (3, if goes_on { 13 } else { 10 }));
             // It is forgotten.
-            NOW.store(38, Ordering::SeqCst);
+            NOW.store(33, Ordering::SeqCst);
             advance(&timer, |_| 0);
-            assert_eq!(timer.began(), if goes_on { 38 } else { 30 });
+            assert_eq!(timer.began(), if goes_on { 33 } else { 30 });
+        }
+    }
+
+    /// However long the sweep of one generation takes, no insert waits for it.
+    #[test]
+    fn inserts_go_on_beside_a_long_sweep() {
+        clock!(NOW);
+        let timer = Timer::new(PERIOD, Duration::ZERO, now).unwrap();
+        NOW.store(19, Ordering::SeqCst);
+        advance(&timer, |_| {
+            NOW.store(95, Ordering::SeqCst);
+            let of_other = |_| unreachable!("another thread does");
+            timer.advance_due(of_other, |_| unreachable!("it waits"))
+        });
+        assert_eq!((timer.began(), timer.longest_sweep()), (95, Duration::from_nanos(76)));
+    }
+
+    /// After a sweep passes as much time without one as it took, up to a period: however late it began, and however
+    /// many generations it ended.
+    #[test]
+    fn sweeps_take_half_of_the_time_at_the_most() {
+        clock!(NOW);
+        for (start, sweep) in (10..50).flat_map(|start| (0..50).map(move |sweep| (start, sweep))) {
+            NOW.store(0, Ordering::SeqCst);
+            let timer = Timer::new(PERIOD, Duration::ZERO, now).unwrap();
+            NOW.store(start, Ordering::SeqCst);
+            let end = start + sweep;
+            advance(&timer, |due| {
+                assert_eq!(due, start / 10);
+                NOW.store(end, Ordering::SeqCst);
+                0
+            });
+            assert_eq!(timer.longest_sweep(), Duration::from_nanos(sweep));
+            let next = (0..).find(|&time| {
+                NOW.store(time, Ordering::SeqCst);
+                timer.is_due()
+            });
+            let scheduled = start / 10 * 10 + 10;
+            assert_eq!(next, Some(scheduled.max(end + sweep.min(10))), "{start}, {sweep}");
         }
     }
 

@@ -15,6 +15,10 @@ use crate::arch::Marks;
 /// The maplet is not borrowed. The values of the two buckets are in the iterator itself, and nothing is allocated.
 /// Those of the stash are in a vector.
 ///
+/// # Aborts
+///
+/// `get`, and a clone, as `Vec` does, if there are values of the stash and the allocator has no memory for them.
+///
 /// [`CuckooMaplet::get`]: crate::CuckooMaplet::get
 ///
 /// # Examples

@@ -448,8 +448,11 @@ impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
 }
 
 impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
-    /// The values of the key, and few others, as [`CuckooMaplet::get`](crate::CuckooMaplet::get) gave them. It
-    /// allocates only if values of the key are stashed.
+    /// The values of the key, and few others, as [`CuckooMaplet::get`](crate::CuckooMaplet::get) gave them.
+    ///
+    /// # Aborts
+    ///
+    /// As `CuckooMaplet::get`, which allocates only if values of the key are stashed.
     ///
     /// # Examples
     ///
@@ -591,6 +594,10 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
     /// # Errors
     ///
     /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Aborts
+    ///
+    /// As [`get`](Self::get).
     ///
     /// # Examples
     ///

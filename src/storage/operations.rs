@@ -2,6 +2,7 @@
 //! call the operations of the table, each by the format of the layout. They add what differs, and the documentation.
 
 use core::fmt;
+use core::time::Duration;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::Storage;
@@ -35,6 +36,10 @@ pub struct Stats {
     /// Since an [expiring filter](crate::ExpiringCuckooFilter) was built: generations that
     /// [ended early](crate::Builder::forget_oldest_when_full), to make room for an insert; 0 in all others.
     pub early_advances: u64,
+    /// Since an expiring filter got its [clock](crate::Builder::every): the longest time that an
+    /// [advance](crate::ExpiringCuckooFilter::advance) took, by that clock, with what it waited for. Zero without a clock,
+    /// and in all other filters.
+    pub longest_sweep: Duration,
 }
 
 /// Items of an iterator that are inserted as one batch: many times as many as are prefetched, few enough
@@ -188,6 +193,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
             stashed_entries: state.stashed_entries(),
             stashed_copies: sizing::in_address_space(state.stashed_copies()),
             early_advances: 0,
+            longest_sweep: Duration::ZERO,
         }
     }
 

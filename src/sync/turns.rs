@@ -26,7 +26,7 @@
 //! | stored | `insert` (of an expiring filter, if the item is new), `insert_unique`, `insert_if_absent`, `replace`, each entry of a `merge` | Release: pairs with what finds it |
 //! | all others | what is absent; an insert that fails; a removal, of which no answer tells; `clear`, `remove_value`, `advance`, `reserve`, figures | nothing |
 //!
-//! An `update` is a `get` and a `replace`.
+//! An `update` is a lookup of one value, in one turn, and a `replace`.
 //!
 //! A table is one object: what was found is ordered after all that was stored before, not only after its own insert.
 

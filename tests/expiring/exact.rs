@@ -102,7 +102,7 @@ impl<L: Storage> Modelled<L> {
 
     /// An insert of this item has failed.
     fn is_full(&self, hash: u64, error: &Error) {
-        assert_eq!(error, &Error::Full);
+        assert_eq!(error, &Error::WindowFull);
         assert!(!self.forgets_oldest && self.seen.fullness() >= 1.0, "{:?}", self.seen);
         // An older item needs no room.
         assert_eq!(self.age(hash), None);

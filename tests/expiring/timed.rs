@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
@@ -153,6 +154,58 @@ fn copies_and_the_clock() {
     thread::sleep(Duration::from_millis(1));
     assert_eq!(restored.insert(&1), Ok(true), "by the clock of the machine");
     assert!(restored.generation() > 4);
+}
+
+/// A copy of a filter whose generation had lasted before its clock began goes on as that one does.
+#[test]
+fn copies_of_what_was_set_ahead() {
+    NOW.set(5);
+    let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
+    let [period, elapsed] = [PERIOD, 3 * PERIOD / 4].map(Duration::from_nanos);
+    seen.set_every_by(period, elapsed, now).unwrap();
+    seen.insert(&1).unwrap();
+    let copy = seen.try_clone().unwrap();
+    for time in (5..3 * PERIOD).step_by(50) {
+        NOW.set(time);
+        for seen in [&seen, &copy] {
+            seen.advance_if_due();
+            let lasted = time - 5 + 3 * PERIOD / 4;
+            assert_eq!(seen.generation(), lasted / PERIOD, "at {time}");
+            assert_eq!(seen.elapsed(), Some(Duration::from_nanos(lasted % PERIOD)), "at {time}");
+        }
+    }
+}
+
+/// An item that ends a generation when it is hashed first, and empties the filter when it is hashed again: as another
+/// thread could.
+struct Meddling<'a> {
+    seen: &'a Seen,
+    hashed: Cell<u32>,
+    item: u64,
+}
+
+impl Hash for Meddling<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.hashed.replace(self.hashed.get() + 1) {
+            0 => assert_eq!(self.seen.advance(), 0),
+            _ => self.seen.clear(),
+        }
+        self.item.hash(state);
+    }
+}
+
+/// An insert that finds no room ends no generation if another thread has ended one since the insert began: it tries
+/// again first.
+#[test]
+fn room_that_others_make_meanwhile() {
+    let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
+    let refused = (0_u64..).find(|item| seen.insert(item) == Err(Error::WindowFull)).unwrap();
+    seen.set_forget_oldest_when_full(true);
+    let item = Meddling { seen: &seen, hashed: Cell::new(0), item: refused };
+    assert_eq!(seen.insert_many(&[&item], &mut [false]), Ok(1));
+    assert_eq!(item.hashed.get(), 2);
+    assert_eq!((seen.generation(), seen.stats().early_advances), (1, 0));
+    assert_eq!((seen.len(), seen.age(&refused)), (1, Some(0)));
 }
 
 /// Threads that ask at once are told the same.

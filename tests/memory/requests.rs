@@ -7,10 +7,14 @@
 use std::env;
 use std::process::Command;
 
-use coucal::{AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, Snapshot};
+use coucal::{
+    AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, Error, ExpiringBuilder,
+    ExpiringCuckooFilter, Fp16x4, Growable, Prehashed, Snapshot, StableHashBuilder, Storage,
+};
+use coucal_reference::format;
 
 use super::allocator::{live_bytes, peak_of, with_requests};
-use crate::common::{HASHER, Item, Kind, Subject, default_layout, stopped};
+use crate::common::{HASHER, Item, Kind, Subject, default_layout, hashes, stopped};
 
 /// Set for a child process.
 const IS_CHILD: &str = "COUCAL_TEST_REQUESTS";
@@ -340,6 +344,256 @@ fn of_replacing() {
     };
     let kinds = Kind::each(default_layout(), 8).into_iter().filter(|kind| kind.value_bits > 0);
     in_a_child("of_replacing", 4, || kinds.map(case).sum());
+}
+
+/// What changes pairs, most of them stashed; and what reads them. The answers as numbers.
+#[test]
+fn of_changing_pairs() {
+    type Op<'a> = &'a dyn Fn(&dyn Subject) -> Result<Option<u32>, Error>;
+    const KEY: u64 = 42;
+    const STASHED: usize = 56;
+
+    let case = |kind: Kind| {
+        let full = kind.build(1, 100);
+        // The smallest values are in the stash.
+        let value = |stored: usize| 200 - stored as u32;
+        while full.stashed().0 < STASHED {
+            full.insert((KEY, value(full.len()))).expect("room");
+        }
+        let (bytes, stashed) = (full.bytes(), value(full.len() - 1));
+        let others: Vec<Item> = hashes(113).map(|hash| (hash, 7)).take(30).collect();
+        let done = |done: bool| Some(done.into());
+        let ops: [(&str, Op<'_>); 14] = [
+            ("insert", &|maplet| maplet.insert((KEY, 7)).map(|()| None)),
+            ("insert of a copy", &|maplet| maplet.insert((KEY, stashed)).map(|()| None)),
+            ("insert_all", &|maplet| maplet.insert_all(&others).map(|()| None)),
+            ("insert_if_absent", &|maplet| maplet.insert_if_absent((KEY, 7)).map(done)),
+            ("insert_if_absent of a new key", &|maplet| {
+                maplet.insert_if_absent(others[0]).map(done)
+            }),
+            ("replace", &|maplet| maplet.try_replace((KEY, stashed), 250).map(done)),
+            ("replace of no pair", &|maplet| maplet.try_replace((KEY, 251), 250).map(done)),
+            ("update", &|maplet| maplet.try_update(KEY, &|value| Some(value ^ 255))),
+            ("update of nothing", &|maplet| maplet.try_update(KEY, &|_| None)),
+            ("update of no key", &|maplet| maplet.try_update(others[0].0, &|_| Some(7))),
+            ("remove", &|maplet| Ok(done(maplet.remove((KEY, stashed))))),
+            ("remove_value", &|maplet| Ok(Some(maplet.remove_value(stashed) as u32))),
+            ("clear", &|maplet| {
+                maplet.clear();
+                Ok(None)
+            }),
+            ("contains", &|maplet| {
+                Ok(Some(u32::from(maplet.contains(KEY)) + u32::from(maplet.contains(others[0].0))))
+            }),
+        ];
+        let all = |maplet: &dyn Subject| {
+            let mut pairs: Vec<(u64, u32)> = Vec::new();
+            for key in others.iter().map(|other| other.0).chain([KEY]) {
+                pairs.extend(maplet.values(key).into_iter().map(|value| (key, value)));
+            }
+            (pairs, maplet.len())
+        };
+        let of_op = |(name, op): (&str, Op<'_>)| {
+            let whole = full.restored(&bytes).expect("memory for a test");
+            let (expected, before) = (op(&*whole), all(&*full));
+            assert!(expected.is_ok(), "{name}: {expected:?}");
+            in_turn(name, |memory| {
+                let maplet = full.restored(&bytes).expect("memory for a test");
+                match memory.with(|| op(&*maplet)) {
+                    Err(error) => {
+                        assert!(memory.has_failed());
+                        let stored = error.stored();
+                        assert_eq!(cause(&error), &Error::NoMemoryToStore);
+                        if stored == 0 {
+                            assert!(all(&*maplet) == before, "{name} has changed something");
+                            assert_eq!(op(&*maplet), expected, "memory again");
+                        } else {
+                            maplet.insert_many(&others[stored..]).expect("memory again");
+                        }
+                    }
+                    answer => assert_eq!(answer, expected, "{name}"),
+                }
+                assert!(all(&*maplet) == all(&*whole), "{name}");
+            })
+        };
+        ops.into_iter().map(of_op).sum::<usize>()
+    };
+    let kinds = Kind::each(default_layout(), 8).into_iter().filter(|kind| kind.value_bits > 0);
+    in_a_child("of_changing_pairs", 20, || kinds.map(case).sum());
+}
+
+type Seen<L> = ExpiringCuckooFilter<L, StableHashBuilder>;
+type Insert<L> = fn(&Seen<L>, &[Prehashed]) -> Result<usize, Error>;
+
+/// An expiring filter some of whose items are stashed, and what is done with a copy of it.
+struct Expiring<L: Storage> {
+    bytes: Vec<u8>,
+    /// Items of one pair of buckets. The last of them are stashed; of all, every other one is of the present
+    /// generation, and the rest of one before.
+    held: Vec<Prehashed>,
+    /// Items that are not there, the first of them of the same pair.
+    new: Vec<Prehashed>,
+    restored: fn(&[u8]) -> Seen<L>,
+}
+
+impl<L: Storage> Expiring<L> {
+    const STASHED: usize = 56;
+
+    fn new(empty: &Seen<L>) -> Self {
+        let bytes = empty.snapshot().expect("memory for a test").into_bytes();
+        let (geometry, slots) = (format::read(&bytes).expect("a snapshot").geometry, empty.slots());
+        let pair = |hash| geometry.buckets(hash, slots);
+        let of_pair = pair(hashes(127).next().expect("a hash"));
+        let mut classes = std::collections::BTreeSet::new();
+        let mut crowd = hashes(127).filter(|&hash| pair(hash) == of_pair);
+        let mut next = || {
+            let hash = crowd.find(|&hash| classes.insert(geometry.class(hash))).expect("another");
+            Prehashed(hash)
+        };
+        let mut held = Vec::new();
+        while empty.stats().stashed_entries < Self::STASHED {
+            held.push(next());
+            assert!(held.len() < 100, "a table that has grown parts them");
+            assert_eq!(empty.insert(&held[held.len() - 1]), Ok(true));
+        }
+        empty.advance();
+        for item in held.iter().step_by(2) {
+            assert_eq!(empty.insert(item), Ok(false));
+        }
+        let new = [next()].into_iter().chain(hashes(131).map(Prehashed)).take(300).collect();
+        Self {
+            bytes: empty.snapshot().expect("memory for a test").into_bytes(),
+            held,
+            new,
+            restored: |bytes| Seen::from_bytes(bytes, HASHER).expect("memory for a test"),
+        }
+    }
+
+    fn restored(&self) -> Seen<L> {
+        (self.restored)(&self.bytes)
+    }
+
+    /// All that is known of the items.
+    fn ages(&self, seen: &Seen<L>) -> (usize, Vec<Option<u32>>) {
+        let items: Vec<_> = self.held.iter().chain(&self.new).copied().collect();
+        (seen.len(), seen.age_each(&items))
+    }
+
+    /// Each way to insert items: whether it restamps those that are there, and how many were new.
+    fn inserts() -> [(&'static str, bool, Insert<L>); 6] {
+        [
+            ("insert", true, |seen, items| {
+                let insert = |new, item| Ok(new + usize::from(seen.insert(item)?));
+                items.iter().try_fold(0, insert)
+            }),
+            ("insert_if_absent", false, |seen, items| {
+                let insert = |new, item| Ok(new + usize::from(seen.insert_if_absent(item)?));
+                items.iter().try_fold(0, insert)
+            }),
+            ("insert_many", true, |seen, items| {
+                seen.insert_many(items, &mut [false; 300][..items.len()])
+            }),
+            ("insert_if_absent_many", false, |seen, items| {
+                seen.insert_if_absent_many(items, &mut [false; 300][..items.len()])
+            }),
+            ("insert_all", true, |seen, items| seen.insert_all(items.iter().copied())),
+            ("insert_if_absent_all", false, |seen, items| {
+                seen.insert_if_absent_all(items.iter().copied())
+            }),
+        ]
+    }
+
+    /// An insert of what has the present stamp takes no memory, and neither does a lookup or an advance. An insert that
+    /// is to store something fails without memory, and has stored nothing.
+    fn requests(&self) -> usize {
+        let seen = self.restored();
+        let before = self.ages(&seen);
+        let present: Vec<_> = self.held.iter().copied().step_by(2).collect();
+        for (name, _, insert) in Self::inserts().into_iter().filter(|&(_, restamps, _)| restamps) {
+            let (inserted, peak) = peak_of(|| insert(&seen, &present));
+            assert_eq!((inserted, peak), (Ok(0), 0), "{name} of what is there");
+            assert!(self.ages(&seen) == before, "{name}");
+        }
+        let tried = Self::inserts().into_iter().map(|(name, restamps, insert)| {
+            let of_items = [&self.new[..1], &self.new, &self.held].map(|items| {
+                let whole = self.restored();
+                let expected = insert(&whole, items).expect("memory for a test");
+                in_turn(name, |memory| {
+                    let seen = self.restored();
+                    match memory.with(|| insert(&seen, items)) {
+                        Ok(new) => assert_eq!(new, expected, "{name}"),
+                        Err(error) => {
+                            assert!(memory.has_failed() && (restamps || expected > 0), "{name}");
+                            assert_eq!(cause(&error), &Error::NoMemoryToStore);
+                            let stored = seen.len() - before.0;
+                            assert!([0, stored].contains(&error.stored()), "{name}: {error}");
+                            let again = insert(&seen, items).expect("memory again");
+                            assert_eq!(stored + again, expected, "{name}");
+                        }
+                    }
+                    assert!(self.ages(&seen) == self.ages(&whole), "{name}");
+                })
+            });
+            of_items.into_iter().sum::<usize>()
+        });
+        let is_same = |copy: Seen<L>| assert!(self.ages(&copy) == before);
+        let tried = tried.sum::<usize>() + of_making("copy", 0, || seen.try_clone(), is_same);
+        let mut ages = [None; 8];
+        let ((), peak) = peak_of(|| {
+            let items = &self.held[self.held.len() - 8..];
+            seen.age_many(items, &mut ages).expect("eight of them");
+            assert!(items.iter().all(|item| seen.contains(item)));
+            assert!(seen.age(&self.new[0]).is_none() && !seen.contains(&self.new[0]));
+            seen.advance();
+            seen.advance();
+            assert!(items.iter().all(|item| seen.age(item) >= Some(2)));
+            seen.advance();
+            seen.clear();
+        });
+        assert_eq!((peak, ages.iter().min(), seen.len()), (0, Some(&Some(0)), 0));
+        tried
+    }
+}
+
+/// Of a batch, what the insert that failed would have returned.
+fn cause(error: &Error) -> &Error {
+    if let Error::Stopped { cause, .. } = error { cause } else { error }
+}
+
+/// Expiring filters of fixed size, of a layout that is chosen at run time, and growing.
+#[test]
+fn of_expiring_filters() {
+    fn builder() -> ExpiringBuilder<Fp16x4, StableHashBuilder> {
+        ExpiringCuckooFilter::builder().hasher(HASHER).generations(4)
+    }
+
+    in_a_child("of_expiring_filters", 40, || {
+        let fixed: Seen<Fp16x4> = builder().capacity(400).build().expect("memory for a test");
+        let any = builder().capacity(400).layout_named("Fp21x3").expect("a layout");
+        let any: Seen<AnyLayout> = any.build().expect("memory for a test");
+        let growing =
+            builder().capacity(200).max_capacity(10_000).layout_named("Fp32x2").expect("a layout");
+        let growing: Seen<Growable<AnyLayout>> = growing.build().expect("memory for a test");
+        Expiring::new(&fixed).requests()
+            + Expiring::new(&any).requests()
+            + Expiring::new(&growing).requests()
+    });
+}
+
+/// A lookup takes memory for the values of its key that are stashed, and for nothing else that is.
+#[test]
+fn values_in_buckets_take_no_memory() {
+    let maplet = default_layout().maplets(8).capacity(100).build().expect("memory for a test");
+    let mut values = 0..;
+    while maplet.stats().stashed_entries < 5 {
+        maplet.insert(&Prehashed(42), values.next().expect("a value")).expect("room");
+    }
+    let ((), peak) = peak_of(|| {
+        for key in hashes(137).take(1000).map(Prehashed) {
+            assert!(maplet.contains_key(&key) || maplet.get(&key).len() == 0);
+        }
+    });
+    assert_eq!(peak, 0);
 }
 
 /// Neither an insert of a key of any length, nor a lookup or a removal, asks for memory that could be refused.

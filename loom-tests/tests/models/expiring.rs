@@ -123,6 +123,7 @@ models_of_three! {
         || [stamp(x)]
         => [does(move |t| [None, Some(0)].contains(&t.age(x)))], 360, 3;
     stamp_overtaken_by_a_whole_window
+    stamp_in_the_stash_overtaken_by_a_whole_window
     two_that_make_room
 }
 
@@ -220,6 +221,54 @@ fn stamp_overtaken_by_a_whole_window<L: Layout>() {
         });
         move |t| assert_eq!(t.entries(), 0)
     });
+}
+
+/// The same where the item is stashed, and the insert takes the slow way.
+fn stamp_in_the_stash_overtaken_by_a_whole_window<L: Layout>() {
+    // Until a window passes after the last of all loads.
+    for after in 1.. {
+        let (setup, [x, _]) = of_generations(4, goes_back::<L>());
+        let loads = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&loads);
+        setup.check_asserted(1, 1, move |model| {
+            let loads = Arc::clone(&counted);
+            model.thread(move |t| {
+                assert!(!t.stamp(x));
+                let of_age = {
+                    let of_age = Arc::new(AtomicUsize::new(0));
+                    let count = Arc::clone(&of_age);
+                    probe::after_each_step(move |step| {
+                        count.fetch_add((step == Step::Load).into(), Ordering::Relaxed);
+                    });
+                    assert_eq!((t.age(x), t.stashed()), (Some(0), 1));
+                    of_age.load(Ordering::Relaxed)
+                };
+                // The clock and two words; and then what `age` looks at, the clock before and after all else.
+                let all = 3 + of_age;
+                loads.store(all, Ordering::Relaxed);
+                let mut other = t.unrecorded();
+                let (mut seen, mut passed) = (0, false);
+                probe::after_each_step(move |step| {
+                    seen += usize::from(step == Step::Load);
+                    if seen == after && !passed {
+                        passed = true;
+                        for _ in 0..4 {
+                            other.advance();
+                        }
+                    }
+                });
+                let is_new = t.stamp(x);
+                probe::after_each_step(|_| {});
+                let is_gone = after == all;
+                assert_eq!(t.age(x), (!is_gone).then_some(0), "after {after} loads of {all}");
+                assert!(!is_gone || !is_new, "it was there");
+            });
+            move |_| {}
+        });
+        if after == loads.load(Ordering::Relaxed) {
+            break;
+        }
+    }
 }
 
 /// Two that have found the table full in the same generation: one of them ends it.

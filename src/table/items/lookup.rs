@@ -182,29 +182,52 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
 /// In a maplet.
 impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
-    /// The values of a key of a maplet, and few others. Every value that the key had all the time is
-    /// among them.
+    /// Returns the values of a key of a maplet, and few others. Every value that the key had all the time is
+    /// among them. Allocates for those that are stashed.
     ///
     /// All matches of both words of one round in which nothing of the group was moved: one that is
     /// found does not end the round, since a kick may have moved another meanwhile.
     #[inline(always)]
     pub(crate) fn get(self, key: Key) -> Candidates {
         self.turns.take();
-        let found = self.find_values(key);
+        let found = self.try_get(key).unwrap_or_else(|| {
+            // Not returned by the call: what a call returns is in memory, also where nothing is called.
+            let mut found = Candidates::new();
+            self.get_slow(key.places()[0], &mut found, |in_words| in_words, Candidates::add);
+            found.sort_added();
+            found
+        });
         self.turns.acquire_if(|| found.len() > 0);
         found
     }
 
-    /// As `get`, as a part of its caller's step.
-    #[inline(always)]
-    pub(in crate::table) fn find_values(self, key: Key) -> Candidates {
-        if let Some(candidates) = self.try_get(key) {
-            return candidates;
+    /// Returns the least value of a key of a maplet, by what `rank` makes of it. Reads as `get` does, and allocates
+    /// nothing.
+    #[inline]
+    pub(crate) fn least_value<T: Ord>(self, key: Key, rank: impl Fn(u32) -> T) -> Option<T> {
+        self.turns.take();
+        let least = self.turns.in_this_turn(|| self.find_least(key, rank));
+        self.turns.acquire_if(|| least.is_some());
+        least
+    }
+
+    /// As `least_value`, as a part of its caller's step.
+    #[inline]
+    pub(in crate::table) fn find_least<T: Ord>(
+        self,
+        key: Key,
+        rank: impl Fn(u32) -> T,
+    ) -> Option<T> {
+        let in_words = |values: Candidates| values.map(&rank).min();
+        let add = |least: &mut Option<T>, value| {
+            *least = least.take().into_iter().chain([rank(value)]).min();
+        };
+        if let Some(values) = self.try_get(key) {
+            return in_words(values);
         }
-        // Not returned by the call: what a call returns is in memory, also where nothing is called.
-        let mut candidates = Candidates::new();
-        self.get_slow(key.places()[0], &mut candidates);
-        candidates
+        let mut least = None;
+        self.get_slow(key.places()[0], &mut least, in_words, add);
+        least
     }
 
     /// One round. `None`: something of the group was moved meanwhile.
@@ -219,32 +242,43 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         version.validate().then(|| Read { key, buckets, words }.values())
     }
 
-    /// The rest of a `get` whose first round saw something move: some more rounds, and then both words
-    /// under their stripes. See [`Key`] for the argument.
+    /// The rest of a read of the values of a key whose first round saw something move: some more rounds, and then both
+    /// words under their stripes. Stores in `found` what `in_words` makes of the values in the words, and then `add` of
+    /// each one in the stash. See [`Key`] for the first argument.
     #[cold]
     #[inline(never)]
-    fn get_slow(self, place: Place, found: &mut Candidates) {
+    fn get_slow<T>(
+        self,
+        place: Place,
+        found: &mut T,
+        in_words: impl Fn(Candidates) -> T,
+        add: impl Fn(&mut T, u32),
+    ) {
         let key = self.geometry().key_of(place);
-        let seen = (1..MAX_LOOKUP_ROUNDS).find_map(|_| self.try_get_with_stash(key));
+        let seen =
+            (1..MAX_LOOKUP_ROUNDS).find_map(|_| self.try_get_with_stash(key, &in_words, &add));
         *found = seen.unwrap_or_else(|| {
             let places = key.places();
             let (_locked, buckets) = self.lock(places, self.locate(places));
-            let mut candidates = self.read(key, buckets).values();
-            self.each_stashed(key, |bits| candidates.add(self.value_in(bits.into())));
-            candidates.sort_added();
-            candidates
+            let mut found = in_words(self.read(key, buckets).values());
+            self.each_stashed(key, |bits| add(&mut found, self.value_in(bits.into())));
+            found
         });
     }
 
     /// One round, as `try_get`, which looks in the stash as well.
-    fn try_get_with_stash(self, key: Key) -> Option<Candidates> {
+    fn try_get_with_stash<T>(
+        self,
+        key: Key,
+        in_words: &impl Fn(Candidates) -> T,
+        add: &impl Fn(&mut T, u32),
+    ) -> Option<T> {
         let version = self.versions().read(self.geometry().version_group(key));
-        let mut candidates = self.read_valid(key).values();
+        let mut found = in_words(self.read_valid(key).values());
         // After the words: see `stash`.
         let is_complete = !version.any_stashed()
             || self.stash_lacks(key)
-            || self.read_stash(key, KEY, |bits| candidates.add(self.value_in(bits.into())));
-        candidates.sort_added();
-        (is_complete && version.validate_with_stash()).then_some(candidates)
+            || self.read_stash(key, KEY, |bits| add(&mut found, self.value_in(bits.into())));
+        (is_complete && version.validate_with_stash()).then_some(found)
     }
 }

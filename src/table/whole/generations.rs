@@ -173,23 +173,30 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         loop {
             // Before the words, as in `insert_stamped`.
             let clock = self.clock();
-            let mut older = None;
-            let is_stamped = self.get(key).any(|stamp| {
-                older = Some(stamp);
-                stamp == clock.stamp()
-            });
-            if is_stamped {
-                if self.clock() == clock {
-                    return Ok(false);
+            match self.youngest(key, clock) {
+                Some((0, _)) => {
+                    if self.clock() == clock {
+                        return Ok(false);
+                    }
                 }
-            } else if let Some(older) = older {
-                if self.restamp(self.with_stamp(key, older))? {
-                    return Ok(false);
+                Some((_, older)) => {
+                    if self.restamp(self.with_stamp(key, older))? {
+                        return Ok(false);
+                    }
                 }
-            } else if self.insert_absent(key, Duplicates::Stamp)? {
-                return Ok(true);
+                None => {
+                    if self.insert_absent(key, Duplicates::Stamp)? {
+                        return Ok(true);
+                    }
+                }
             }
         }
+    }
+
+    /// How many generations before that of the clock the item got its stamp, and the stamp.
+    #[inline]
+    fn youngest(self, key: Key, clock: Clock) -> Option<(u32, u32)> {
+        self.find_least(key, |stamp| (clock.age(stamp, self.generations), stamp))
     }
 
     /// The item with the present stamp. `Ok(false)`: it was there.
@@ -208,8 +215,8 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         for _ in 0..MAX_AGE_ROUNDS {
             // Before the words and after them: a stamp is read by the generation that was present all the time.
             let clock = self.clock();
-            let stamps = self.turns.in_this_turn(|| self.find_values(key));
-            age = stamps.map(|stamp| clock.age(stamp, self.generations)).min();
+            let youngest = self.turns.in_this_turn(|| self.youngest(key, clock));
+            age = youngest.map(|(age, _)| age);
             if self.clock() == clock {
                 break;
             }

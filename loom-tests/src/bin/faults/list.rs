@@ -582,6 +582,9 @@ pub const FAULTS: &[Fault] = faults! {
     insert_stamped: "an insert reads the clock after the words"
         put "let clock = self.clock();" after "let read = self.read_valid(key);"
         => STAMP_AND_WINDOW;
+    insert_stamped_slow: "an insert that finds the present stamp in the stash does not look at the clock again"
+        replace "if self.clock() == clock { return Ok(false); }" with "return Ok(false);"
+        => "expiring::stamp_in_the_stash_overtaken_by_a_whole_window";
     advance_locked: "a generation begins before the oldest is removed"
         swap "let removed = self.remove_retiring(next.stamp());" and "self.set_clock(next);"
         => "expiring::stamp_of_what_is_swept expiring::stamp_if expiring::insert_of_what";
@@ -624,19 +627,19 @@ pub const FAULTS: &[Fault] = faults! {
             self.advance_if_due();
             match ended {"
         => "timer::";
-    may_go_on: "an insert that goes on does not say so"
+    advance_due: "an insert that goes on does not say so"
         replace "self.phase.fetch_or(OVERLAPPED, Ordering::AcqRel)" with "self.phase.load(Ordering::Acquire)"
         => "timer::";
-    may_go_on: "an insert that goes on does not tell its time"
+    advance_due: "an insert that goes on does not tell its time"
         replace "Ordering::AcqRel" with "Ordering::Acquire" => "timer::";
-    may_go_on: "an insert that goes on does not know the time of the thread that advances"
+    advance_due: "an insert that goes on does not know the generation that ends"
         replace "Ordering::AcqRel" with "Ordering::Release" => "timer::";
-    may_go_on: "an insert goes on though two generations are due"
-        replace "is_advancing && passed(self.began(), self.now(), self.period) < 2" with "is_advancing" => "timer::";
-    may_go_on: "an insert goes on though nobody advances yet, or any more"
-        replace "is_advancing && passed" with "passed" => "timer::";
+    advance_due: "an insert goes on though two generations are due"
+        replace "if due > 1 { ADVANCING_BY_SEVERAL } else { ADVANCING }" with "ADVANCING" => "timer::";
+    advance_due: "an insert goes on though nobody advances yet, or any more"
+        replace "_ => backoff.sleep()," with "_ => return 0," => "timer::";
     advance_due: "the next generation begins when it was due though an insert went on"
-        replace "if was_alone { began + due * self.period } else { self.now() }" with "began + due * self.period"
+        replace "if phase == ADVANCING | OVERLAPPED { self.period } else { rest }" with "0"
         => "timer::";
     began_and_now: "a copy has the time of the generation before"
         replace "if idle.is_some() { self.began() } else { now }" with "began" => "timer::";
