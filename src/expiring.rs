@@ -1098,7 +1098,7 @@ impl<L: GrowingLayout, S> ExpiringCuckooFilter<Growable<L>, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::AboveMaxCapacity`] and [`Error::OutOfMemory`].
+    /// [`Error::AboveMaxCapacity`], [`Error::OutOfMemory`] and [`Error::Full`].
     ///
     /// # Examples
     ///

@@ -810,7 +810,8 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     ///
     /// [`Error::AboveMaxCapacity`] if the filter would then hold more than
     /// [`max_capacity`](Self::max_capacity) items; nothing has changed. [`Error::OutOfMemory`], before it grows,
-    /// if the allocator has no memory for these items.
+    /// if the allocator has no memory for these items. [`Error::Full`] if it has grown as far as it can and has no room
+    /// for them: merges of much smaller filters have [doubled](crate#growth) too many entries.
     ///
     /// # Examples
     ///

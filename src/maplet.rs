@@ -1149,7 +1149,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::AboveMaxCapacity`] and [`Error::OutOfMemory`].
+    /// [`Error::AboveMaxCapacity`], [`Error::OutOfMemory`] and [`Error::Full`].
     ///
     /// # Examples
     ///

@@ -37,7 +37,7 @@ const FIRST_READ: usize = 1 << 13;
 /// [`as_bytes`](Self::as_bytes) are what a file, a message or a page of a database keeps. A
 /// [`CuckooFilterView`](crate::CuckooFilterView) answers from them where they lie.
 ///
-/// * **Bytes**: 8 for each bucket, 16 for each stashed entry and for each value of which entries are
+/// * **Bytes**: 8 for each bucket, 16 for each stashed entry, 24 for each value of which entries are
 ///   [doubled](crate#growth) (of a filter, if any is), and 128 more, or 144 of an expiring filter, the same on every
 ///   machine. `docs/format.md` in the repository describes each of them. The checksums find damage. They are no
 ///   signature: whoever can change the bytes can make a valid filter of other items.
@@ -355,7 +355,7 @@ impl fmt::Debug for Snapshot {
 impl<L: Storage, V: Values, S> Inner<L, V, S> {
     /// The filter as it is at one instant, with this check of its hasher.
     fn snapshot_with(&self, hasher: u64) -> Result<Snapshot, Error> {
-        let image = self.state.image()?;
+        let image = by_format!(self, table => table.image())?;
         let copies = image.stashed.iter().map(|&words| Stashed::of_words(words).copies as u64);
         let value_bits = self.state.value_bits();
         let header = Header {
@@ -372,6 +372,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
             occupied: image.occupied,
             stashed: image.stashed.len(),
             copies: copies.sum(),
+            doubled: image.doubled().copies,
             doubled_values: image.doubled_of.len(),
             capacity: self.capacity,
             max_capacity: self.max_capacity,
@@ -391,8 +392,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
             let mut stashed = try_with_capacity(entries.len())?;
             stashed.extend(entries.iter().map(format::cell_words));
             let mut doubled_of = try_with_capacity(doubled.len())?;
-            let numbers = doubled.iter().map(format::numbers_of);
-            doubled_of.extend(numbers.map(|[value, doubled]| (value as u32, doubled)));
+            doubled_of.extend(doubled.iter().map(format::counted));
             let state =
                 State::with_words(layout, grown, max_buckets, value_bits, words, doubled_of)?;
             let generations = format::generations(header, bytes).unwrap_or_default();
@@ -473,7 +473,7 @@ impl<L: Storage, V: Values, S: BuildHasher> Inner<L, V, S> {
         if hasher::check_of(&self.hasher) != hasher::check_of(&other.hasher) {
             return Err(Error::OtherHasher);
         }
-        let image = others.image()?;
+        let image = by_format!(other, table => table.image())?;
         // Whether there is room.
         this.turns.take_locked();
         by_format!(self, table => table.merge(&image, self.max_capacity))

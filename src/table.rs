@@ -40,7 +40,7 @@ pub(crate) use self::buckets::fixed::Fixed;
 pub(crate) use self::buckets::growing::Growing;
 use self::buckets::stripes::{All, Locked, Stripes, UpTo};
 use self::buckets::versions::Versions;
-pub(crate) use self::doubled::Counted;
+pub(crate) use self::doubled::{Counted, Counts};
 use self::doubled::{Doubled, DoubledOf};
 use self::entry::Values;
 pub(crate) use self::geometry::{Geometry, Key, Place};
@@ -115,6 +115,8 @@ struct Changing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
     Stored,
+    /// As one more copy of an entry that is in the stash.
+    Counted,
     /// There was a copy, and the insert rejects duplicates.
     Duplicate,
     /// There is no free slot within reach; at the end of an insert, and none in the stash.
@@ -135,7 +137,7 @@ impl<B: Buckets> State<B> {
     pub(crate) fn try_new(sizing: Sizing) -> Result<Self, NoMemory> {
         let Sizing { layout, buckets, target_load, value_bits, .. } = sizing;
         let initial = memory::in_memory(sizing.initial)?;
-        let grown = Grown { initial, buckets: initial, doubled: 0, target_load };
+        let grown = Grown { initial, buckets: initial, target_load };
         Self::empty(layout, grown, buckets, value_bits, DoubledOf::default())
     }
 
@@ -173,7 +175,7 @@ impl<B: Buckets> State<B> {
             promise: None,
             changing: TryBox::try_new(CachePadded::new(Changing {
                 inconclusive: AtomicU64::new(0),
-                doubled: Doubled::new(grown.doubled, doubled_of),
+                doubled: Doubled::try_new(B::GROWS, doubled_of)?,
                 merged_weight: AtomicU64::new(0),
                 mirror: Mirror::default(),
                 stash: Stash::new(buckets::versions::groups_of(max_buckets)),

@@ -550,12 +550,12 @@ impl Image {
 /// The filter at one instant during the call.
 #[must_use]
 pub fn image<M: Subject>(shared: &M::Shared) -> Image {
-    let image = state::<M>(shared).image().expect("memory for a model");
+    let image = table::<M>(shared).image().expect("memory for a model");
     let slots = |word| <FormatOf<M>>::from_bits(word).slots_in_use().map(Slot::bits).collect();
     let buckets: Vec<_> = image.words().map(slots).collect();
     let mut beyond = image.words.iter().flatten().skip(buckets.len());
     assert!(beyond.all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
-    let doubled = image.grown.doubled;
+    let doubled = image.doubled().copies;
     let stashed = image.stashed.iter().map(|&words| Stashed::of_words(words).copies);
     let items = image.occupied + stashed.sum::<usize>() - doubled as usize;
     let generation = image.generations.clock.number();

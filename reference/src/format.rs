@@ -13,8 +13,11 @@ use crate::layouts::Layout;
 
 pub const HEADER: usize = 120;
 
-/// Bytes of an entry in the stash, and of a value with the number of slots that are doubled.
+/// Bytes of an entry in the stash, and of the generations.
 pub const PAIR: usize = 16;
+
+/// Bytes of a value with the numbers of copies and of entries that are doubled.
+pub const COUNTED: usize = 24;
 
 /// Where the fields of a header begin that mutations change.
 pub mod at {
@@ -232,11 +235,11 @@ pub struct Contents {
     pub words: u64,
     /// Slots in use.
     pub occupied: u64,
-    /// Those of them that are no items of their own.
+    /// Copies, in slots or in the stash, that are no items of their own.
     pub doubled: u64,
-    /// How many values these have, and how many of them have each.
+    /// How many values these have, and of each, how many copies and how many slots and entries of the stash.
     pub doubled_values: u64,
-    pub doubled_of: BTreeMap<Value, u64>,
+    pub doubled_of: BTreeMap<Value, [u64; 2]>,
     /// Entries in the stash, and their copies.
     pub stashed: u64,
     pub stashed_copies: u64,
@@ -279,6 +282,11 @@ impl Contents {
     /// The number of items.
     pub fn items(&self) -> u64 {
         self.occupied + self.stashed_copies - self.doubled
+    }
+
+    /// Slots in use and entries of the stash that are no items of their own.
+    pub fn doubled_entries(&self) -> u64 {
+        self.doubled_of.values().map(|[_, entries]| entries).sum()
     }
 
     /// Whether no split doubles an entry, up to the maximum: every entry knows as much as any bucket tells.
@@ -484,9 +492,9 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
     let mut contents =
         contents(header, kind, grows, layout).ok_or(Error::ImpossibleTable { words })?;
     let end_of_words = usize::try_from(words).expect("64 bits") * 8 + HEADER;
-    let pairs = |number| usize::try_from(number).expect("64 bits").saturating_mul(PAIR);
-    let end_of_stash = end_of_words + pairs(contents.stashed);
-    let end_of_doubled = end_of_stash.saturating_add(pairs(contents.doubled_values));
+    let bytes_of = |number, each| usize::try_from(number).expect("64 bits").saturating_mul(each);
+    let end_of_stash = end_of_words + bytes_of(contents.stashed, PAIR);
+    let end_of_doubled = end_of_stash.saturating_add(bytes_of(contents.doubled_values, COUNTED));
     let end = end_of_doubled.saturating_add(if kind >= 4 { PAIR } else { 0 });
     if bytes.len() < end.saturating_add(8) {
         return Err(Error::Truncated);
@@ -526,15 +534,20 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
         last = Some(order);
     }
     let mut last = None;
-    for (at, pair) in bytes[end_of_stash..end_of_doubled].chunks(PAIR).enumerate() {
-        let [value, doubled] = [0, 8].map(|at| number(pair, at));
-        if last >= Some(value) || value >= values_end.into() || doubled == 0 {
+    let (mut doubled, mut entries) = (0_u64, 0_u64);
+    for (at, counted) in bytes[end_of_stash..end_of_doubled].chunks(COUNTED).enumerate() {
+        let [value, copies, its_entries] = [0, 8, 16].map(|at| number(counted, at));
+        doubled = doubled.saturating_add(copies);
+        entries = entries.saturating_add(its_entries);
+        let is_new = last < Some(value) && value < values_end.into();
+        let is_possible =
+            copies > 0 && its_entries <= copies && entries <= contents.occupied + contents.stashed;
+        if !(is_new && is_possible) {
             return Err(Error::InvalidEntry { entry: contents.stashed as usize + at });
         }
-        contents.doubled_of.insert(value as Value, doubled);
+        contents.doubled_of.insert(value as Value, [copies, its_entries]);
         last = Some(value);
     }
-    let doubled = contents.doubled_of.values().fold(0, |sum: u64, &n| sum.saturating_add(n));
     for (stated, found) in [
         (contents.occupied, found),
         (contents.stashed_copies, stashed_copies),

@@ -105,7 +105,7 @@ fn is_restored(subject: &dyn Subject, contents: &Contents, snapshot: &Snapshot) 
     assert_eq!(subject.value_bits(), contents.geometry.value_bits);
     // What splits have doubled takes slots, too.
     let target = (slots as f64 * contents.target_load()) as u64;
-    let target = target.saturating_sub(contents.doubled);
+    let target = target.saturating_sub(contents.doubled_entries());
     let capacity = if contents.geometry.grows { target.min(contents.max_capacity) } else { 0 };
     assert_eq!(subject.capacity() as u64, capacity.max(contents.capacity).max(contents.items()));
     assert!(subject.capacity() <= slots.max(subject.len()));

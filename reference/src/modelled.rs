@@ -299,7 +299,7 @@ impl Modelled {
         if !self.is_exact && contents.words < contents.max_buckets {
             // One in four, and half of that is expected.
             let items = (self.subject.slots() as f64 * contents.target_load()) as u64;
-            assert!(4 * contents.doubled > items, "it may grow: {:?}", self.subject);
+            assert!(4 * contents.doubled_entries() > items, "it may grow: {:?}", self.subject);
             return;
         }
         // As many entries as it was made for, copies of one counted once.
@@ -545,8 +545,15 @@ impl Modelled {
         let (slots, max_capacity) = (subject.slots(), subject.max_capacity());
         match subject.reserve(additional) {
             Ok(()) => {
-                let doubled = subject.contents().doubled;
+                let doubled = subject.contents().doubled_entries();
                 assert!(wanted <= max_capacity && (subject.capacity() >= wanted || doubled > 0));
+            }
+            // Only where what is doubled takes the room, and it does not grow any more.
+            Err(Error::Full) => {
+                let contents = subject.contents();
+                let target = subject.slots() as f64 * contents.target_load();
+                assert!((wanted as u64 + contents.doubled_entries()) as f64 > target);
+                assert!(contents.doubled_entries() > 0 && wanted <= max_capacity);
             }
             Err(error) => {
                 assert_eq!(error, Error::AboveMaxCapacity { wanted, max_capacity });
@@ -612,8 +619,8 @@ impl Modelled {
     }
 }
 
-/// Entries, of which copies in the stash are one.
+/// Entries, of which copies in the stash are one, but for doubled ones.
 fn entries(subject: &dyn Subject) -> usize {
-    let (stashed, copies) = subject.stashed();
-    (subject.len() + stashed).saturating_sub(copies)
+    let contents = subject.contents();
+    (contents.occupied + contents.stashed - contents.doubled_entries()) as usize
 }

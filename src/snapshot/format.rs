@@ -3,6 +3,7 @@
 //! **Invariant:** what is written is read as the same, and what is read from any bytes is what could have been written,
 //! or an error.
 
+use core::array;
 use core::hash::BuildHasher;
 
 use twox_hash::XxHash3_64;
@@ -16,7 +17,8 @@ use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 use crate::table::{
-    Bucket, CellWords, FixedPlacing, GrowingPlacing, Grown, Image, MAX_COPIES, Placing, Stashed,
+    Bucket, CellWords, Counted, Counts, FixedPlacing, GrowingPlacing, Grown, Image, MAX_COPIES,
+    Placing, Stashed,
 };
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
@@ -55,8 +57,11 @@ const NUMBERS: usize = 15;
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 8 * NUMBERS;
 
-/// Bytes of an entry in the stash, and of a value with the number of slots that are doubled.
+/// Bytes of an entry in the stash, and of the generations.
 pub(crate) const PAIR_BYTES: usize = 16;
+
+/// Bytes of a value with the numbers of copies and of entries that are doubled.
+pub(crate) const COUNTED_BYTES: usize = 24;
 
 /// Bytes of the checksum at the end of a header, and of the snapshot.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
@@ -78,7 +83,9 @@ pub(crate) struct Header {
     pub(crate) stashed: usize,
     /// Their copies.
     pub(crate) copies: u64,
-    /// Values of which slots are doubled.
+    /// Copies that are no items of their own.
+    pub(crate) doubled: u64,
+    /// Values of which some are.
     pub(crate) doubled_values: usize,
     pub(crate) capacity: usize,
     pub(crate) max_capacity: u64,
@@ -88,7 +95,7 @@ pub(crate) struct Header {
 impl Header {
     /// The items that it says it has.
     pub(crate) fn items(&self) -> u64 {
-        self.occupied as u64 + self.copies - self.grown.doubled
+        self.occupied as u64 + self.copies - self.doubled
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -103,7 +110,7 @@ impl Header {
             self.grown.buckets as u64,
             self.max_buckets,
             self.occupied as u64,
-            self.grown.doubled,
+            self.doubled,
             self.capacity as u64,
             self.max_capacity,
             u64::from(self.grown.target_load) << u32::BITS | u64::from(self.value_bits),
@@ -182,7 +189,6 @@ impl Header {
         let grown = Grown {
             initial: memory::in_memory(initial)?,
             buckets: memory::in_memory(buckets)?,
-            doubled,
             target_load,
         };
         Ok(Self {
@@ -195,6 +201,7 @@ impl Header {
             occupied: occupied as usize,
             stashed: memory::in_memory(stashed)?,
             copies,
+            doubled,
             doubled_values: doubled_values as usize,
             capacity: capacity as usize,
             max_capacity,
@@ -265,9 +272,11 @@ impl Header {
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
         let words = self.grown.buckets.saturating_mul(size_of::<u64>());
-        let pairs = self.stashed.saturating_add(self.doubled_values).saturating_mul(PAIR_BYTES);
+        let stash = self.stashed.saturating_mul(PAIR_BYTES);
+        let doubled = self.doubled_values.saturating_mul(COUNTED_BYTES);
         let clock = if self.content == Content::Stamped { PAIR_BYTES } else { 0 };
-        (HEADER_BYTES + CHECKSUM_BYTES + clock).saturating_add(words).saturating_add(pairs)
+        let beside = HEADER_BYTES + CHECKSUM_BYTES + clock;
+        beside.saturating_add(words).saturating_add(stash).saturating_add(doubled)
     }
 }
 
@@ -297,11 +306,14 @@ pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory>
             *place = word.load(Ordering::Relaxed).to_le_bytes();
         }
     }
-    let stashed = stashed.iter().map(|&[first, second]| [second, first]);
-    let doubled = doubled_of.iter().map(|&(value, doubled)| [value.into(), doubled]);
-    let clock = (count > 0).then_some([count.into(), clock.bits()]);
-    for pair in stashed.chain(doubled).chain(clock) {
-        bytes.extend(pair.map(u64::to_le_bytes).as_flattened());
+    for [first, second] in stashed {
+        bytes.extend([second, first].map(u64::to_le_bytes).as_flattened());
+    }
+    for (value, Counts { copies, entries }) in doubled_of {
+        bytes.extend([value.into(), copies, entries].map(u64::to_le_bytes).as_flattened());
+    }
+    if count > 0 {
+        bytes.extend([count.into(), clock.bits()].map(u64::to_le_bytes).as_flattened());
     }
     let checksum = checksum(&bytes);
     bytes.extend(checksum.to_le_bytes());
@@ -317,30 +329,35 @@ pub(crate) fn words<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; 8]] {
 
 /// The entries of the stash, in the bytes of a snapshot with this header.
 pub(crate) fn stash<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
-    pairs_behind(header, bytes).get(..header.stashed).unwrap_or_default()
+    let (entries, _) = bytes.get(stash_start(header)..).unwrap_or_default().as_chunks();
+    entries.get(..header.stashed).unwrap_or_default()
 }
 
-/// The slots that are doubled of each value, in the bytes of a snapshot with this header.
-pub(crate) fn doubled<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
-    let behind = pairs_behind(header, bytes).get(header.stashed..).unwrap_or_default();
-    behind.get(..header.doubled_values).unwrap_or_default()
+/// What is doubled of each value, in the bytes of a snapshot with this header.
+pub(crate) fn doubled<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; COUNTED_BYTES]] {
+    let (counted, _) = bytes.get(doubled_start(header)..).unwrap_or_default().as_chunks();
+    counted.get(..header.doubled_values).unwrap_or_default()
 }
 
 /// The generations, in the bytes of a snapshot with this header; `None` if it has none, or impossible ones.
 pub(crate) fn generations(header: &Header, bytes: &[u8]) -> Option<Generations> {
-    let behind = pairs_behind(header, bytes).get(header.stashed + header.doubled_values..)?;
-    let pair = behind.first().filter(|_| header.content == Content::Stamped)?;
-    let [count, clock] = numbers_of(pair);
+    let start = doubled_start(header).saturating_add(header.doubled_values * COUNTED_BYTES);
+    let pair = bytes.get(start..)?.first_chunk::<PAIR_BYTES>();
+    let [count, clock] = numbers_of(pair.filter(|_| header.content == Content::Stamped)?);
     let count = u32::try_from(count).ok().filter(|count| COUNTS.contains(count))?;
     let clock = Clock::from_bits(clock);
     let is_possible = generations::value_bits(count) == header.value_bits && clock.stamp() < count;
     is_possible.then_some(Generations { count, clock })
 }
 
-/// What follows the words, in pairs of numbers.
-fn pairs_behind<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
-    let start = HEADER_BYTES + size_of::<u64>() * header.grown.buckets;
-    bytes.get(start..).unwrap_or_default().as_chunks().0
+/// Where the stash begins, behind the words.
+fn stash_start(header: &Header) -> usize {
+    HEADER_BYTES + size_of::<u64>() * header.grown.buckets
+}
+
+/// Where the list of what is doubled begins, behind the stash.
+fn doubled_start(header: &Header) -> usize {
+    stash_start(header) + PAIR_BYTES * header.stashed
 }
 
 /// An entry of the stash.
@@ -349,9 +366,16 @@ pub(crate) fn cell_words(entry: &[u8; PAIR_BYTES]) -> CellWords {
     [first, second]
 }
 
-/// Two numbers.
-pub(crate) fn numbers_of(pair: &[u8; PAIR_BYTES]) -> [u64; 2] {
-    [&pair[..8], &pair[8..]].map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+/// What is doubled of a value. (A value that is too long is cut off: it is not valid.)
+pub(crate) fn counted(counted: &[u8; COUNTED_BYTES]) -> Counted {
+    let [value, copies, entries] = numbers_of(counted);
+    (value as u32, Counts { copies, entries })
+}
+
+/// As many numbers as the bytes have.
+fn numbers_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
+    let (numbers, _) = bytes.as_chunks();
+    array::from_fn(|at| u64::from_le_bytes(numbers[at]))
 }
 
 fn validate_buckets<F: Format, P: Placing>(
@@ -400,19 +424,24 @@ fn validate_buckets<F: Format, P: Placing>(
         last = order;
         copies = copies.saturating_add(stashed.copies as u64);
     }
-    let (mut next, mut all_doubled) = (0, 0_u64);
-    for (at, pair) in doubled(header, bytes).iter().enumerate() {
-        let [value, doubled] = numbers_of(pair);
-        if value < next || value >= stamps || doubled == 0 {
+    let (mut next, mut all_copies, mut all_entries) = (0, 0_u64, 0_u64);
+    for (at, bytes) in doubled(header, bytes).iter().enumerate() {
+        let [value, copies, entries] = numbers_of(bytes);
+        all_copies = all_copies.saturating_add(copies);
+        all_entries = all_entries.saturating_add(entries);
+        let is_valid = (next..stamps).contains(&value)
+            && copies > 0
+            && entries <= copies
+            && all_entries <= (header.occupied + header.stashed) as u64;
+        if !is_valid {
             return Err(Error::InvalidEntry { entry: header.stashed + at });
         }
         next = value + 1;
-        all_doubled = all_doubled.saturating_add(doubled);
     }
     for (stated, found) in [
         (header.occupied as u64, occupied as u64),
         (header.copies, copies),
-        (header.grown.doubled, all_doubled),
+        (header.doubled, all_copies),
     ] {
         if stated != found {
             let [stated, found] = [stated, found].map(in_address_space);

@@ -177,7 +177,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
     pub(crate) fn capacity(&self) -> usize {
         let state = self.figures();
         // What splits have doubled takes slots, too.
-        let of_this_size = (state.target_items() as u64).saturating_sub(state.grown().doubled);
+        let of_this_size = (state.target_items() as u64).saturating_sub(state.doubled().entries);
         let reached = sizing::in_address_space(of_this_size.min(self.max_capacity));
         reached.max(self.capacity).max(self.len())
     }
@@ -223,7 +223,8 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
         if wanted > max_capacity {
             return Err(Error::AboveMaxCapacity { wanted, max_capacity });
         }
-        Ok(by_format!(self, table => table.grow_for(wanted))?)
+        let has_room = by_format!(self, table => table.grow_for(wanted))?;
+        if has_room { Ok(()) } else { Err(Error::Full) }
     }
 
     /// Figures, not the table; `bytes` is the memory of it all.

@@ -1,131 +1,262 @@
-//! Of each value, how many slots in use are no items of their own: those that splits and merges have added.
+//! Entries that are no items of their own: those that splits and merges have added, in all and of each value.
+//!
+//! Two numbers. The number of items is that of all *copies*, in slots and in the stash, less the copies that are no items.
+//! How full the table is, and whether it grows on, goes by *entries*: slots in use and entries of the stash, each once.
+//! A split adds a slot to both. A merge may add a million copies to one entry.
+//!
+//! The number of copies is exact. That of entries is an estimate: what a merge has added goes by where its entries found
+//! room, and nobody counts which of them are removed again.
 //!
 //! **Invariant:** a value is in one of two lists at most; each is in ascending order; and the first has room for all that
-//! is in the second.
+//! is in the second. Of each value there are no more entries than copies.
 //!
 //! The first entry of some value that is doubled adds a number. In a long list that would move half of all others: so
 //! there is a short list for new values, which is merged into the long one when it has the square root of its length.
 
 use core::mem;
+use core::ops::{AddAssign, SubAssign};
 
-use crate::sync::memory::{NoMemory, try_reserve};
+use crate::sync::memory::{NoMemory, TryBox, try_reserve};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// The numbers in the first list up to which new values go there.
 const FEW: usize = 1 << 10;
 
-/// A value, and a number of slots.
-pub(crate) type Counted = (u32, u64);
+/// Numbers of entries and of their copies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Slots in use, and the copies of each entry in the stash.
+    pub(crate) copies: u64,
+    /// Slots in use, and entries in the stash.
+    pub(crate) entries: u64,
+}
 
-/// In a filter all slots are of the value 0. Where an entry gets another value, so does one slot of each: so what is
-/// counted are slots with a value, less items with it.
+impl Counts {
+    /// That of slots in use, or of entries with one copy each.
+    pub(crate) fn of_slots(slots: u64) -> Self {
+        Self { copies: slots, entries: slots }
+    }
+
+    pub(crate) fn min(self, other: Self) -> Self {
+        let (copies, entries) = (self.copies.min(other.copies), self.entries.min(other.entries));
+        Self { copies, entries }
+    }
+
+    pub(crate) fn max(self, other: Self) -> Self {
+        let (copies, entries) = (self.copies.max(other.copies), self.entries.max(other.entries));
+        Self { copies, entries }
+    }
+
+    /// What is more than in `other`.
+    pub(crate) fn beyond(self, other: Self) -> Self {
+        let copies = self.copies.saturating_sub(other.copies);
+        Self { copies, entries: self.entries.saturating_sub(other.entries) }
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, more: Self) {
+        self.copies += more.copies;
+        self.entries += more.entries;
+    }
+}
+
+impl SubAssign for Counts {
+    fn sub_assign(&mut self, less: Self) {
+        self.copies -= less.copies;
+        self.entries -= less.entries;
+    }
+}
+
+/// A value, and what is counted of it.
+pub(crate) type Counted = (u32, Counts);
+
+/// In a filter all entries are of the value 0. Where an entry gets another value, so does one copy of each: so what is
+/// counted are the copies with a value, less items with it.
 #[derive(Default)]
 pub(crate) struct DoubledOf {
     sorted: Vec<Counted>,
     new: Vec<Counted>,
 }
 
-/// Slots in use that are no items of their own: their number, which lookups of figures read, and those of each value.
-/// In a table of fixed size there are none.
-pub(super) struct Doubled {
-    /// Exact when nobody writes.
-    slots: AtomicU64,
+/// What the entries of a table are that are no items of their own: nothing in a table of fixed size, for which nothing is
+/// allocated.
+///
+/// In a box of its own: the line of [`Changing`](super::Changing) is full.
+pub(super) struct Doubled(Option<TryBox<Numbers>>);
+
+struct Numbers {
+    /// The sums of all values, for figures: exact when nobody writes, and stored while the mutex is held.
+    copies: AtomicU64,
+    entries: AtomicU64,
     /// Held by whoever splits. It is taken before any stripe.
     of_values: Mutex<DoubledOf>,
 }
 
-/// The mutex of those who split, held. RAII guard.
-pub(super) struct Splitting<'a> {
-    slots: &'a AtomicU64,
-    of_values: MutexGuard<'a, DoubledOf>,
-}
+/// The mutex of those who split, held. RAII guard. In a table of fixed size there is none, and nothing to count.
+pub(super) struct Splitting<'a>(Option<(&'a Numbers, MutexGuard<'a, DoubledOf>)>);
 
 impl Doubled {
-    pub(super) fn new(slots: u64, of_values: DoubledOf) -> Self {
-        Self { slots: AtomicU64::new(slots), of_values: Mutex::new(of_values) }
+    /// Of a table that grows, with these numbers; or of one of fixed size.
+    pub(super) fn try_new(grows: bool, of_values: DoubledOf) -> Result<Self, NoMemory> {
+        if !grows {
+            return Ok(Self(None));
+        }
+        let Counts { copies, entries } = sum(&of_values.sorted);
+        let (copies, entries) = (AtomicU64::new(copies), AtomicU64::new(entries));
+        TryBox::try_new(Numbers { copies, entries, of_values: Mutex::new(of_values) })
+            .map(|numbers| Self(Some(numbers)))
     }
 
-    pub(super) fn slots(&self) -> u64 {
-        // Relaxed: a number that orders nothing.
-        self.slots.load(Ordering::Relaxed)
+    /// Of all values together.
+    pub(super) fn all(&self) -> Counts {
+        self.0.as_deref().map_or(Counts::default(), Numbers::all)
     }
 
     pub(super) fn lock(&self) -> Splitting<'_> {
-        Splitting { slots: &self.slots, of_values: self.of_values.lock() }
+        Splitting(self.0.as_deref().map(|numbers| (numbers, numbers.of_values.lock())))
     }
 
     pub(super) fn try_lock(&self) -> Option<Splitting<'_>> {
-        let of_values = self.of_values.try_lock()?;
-        Some(Splitting { slots: &self.slots, of_values })
+        let Some(numbers) = self.0.as_deref() else {
+            return Some(Splitting(None));
+        };
+        let of_values = numbers.of_values.try_lock()?;
+        Some(Splitting(Some((numbers, of_values))))
     }
 
-    /// 0 while another thread splits: figures wait for nobody.
+    /// Without the lists while another thread splits: figures wait for nobody.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.of_values.try_lock().map_or(0, |of_values| of_values.heap_bytes())
+        let of_lists = |numbers: &Numbers| {
+            numbers.of_values.try_lock().map_or(0, |of_values| of_values.heap_bytes())
+        };
+        self.0.as_deref().map_or(0, |numbers| size_of_val(numbers) + of_lists(numbers))
+    }
+
+    /// What is allocated without a value that is counted.
+    pub(super) fn bytes_for(grows: bool) -> usize {
+        if grows { size_of::<Numbers>() } else { 0 }
+    }
+}
+
+impl Numbers {
+    fn all(&self) -> Counts {
+        // Relaxed, here and below: numbers that order nothing.
+        let [copies, entries] =
+            [&self.copies, &self.entries].map(|number| number.load(Ordering::Relaxed));
+        Counts { copies, entries }
+    }
+
+    /// Stores the sums, while the mutex is held.
+    fn store(&self, Counts { copies, entries }: Counts) {
+        self.copies.store(copies, Ordering::Relaxed);
+        self.entries.store(entries, Ordering::Relaxed);
     }
 }
 
 impl Splitting<'_> {
     /// The number of values that are counted.
     pub(super) fn len(&self) -> usize {
-        self.of_values.len()
+        self.0.as_ref().map_or(0, |(_, of_values)| of_values.len())
+    }
+
+    /// Of all values together.
+    pub(super) fn all(&self) -> Counts {
+        self.0.as_ref().map_or(Counts::default(), |(numbers, _)| numbers.all())
     }
 
     /// Memory to count those of some more values, of so many bits. Called while no stripe is held.
     pub(super) fn reserve(&mut self, values: usize, value_bits: u32) -> Result<(), NoMemory> {
         let missing = (1 << value_bits) - self.len();
-        self.of_values.reserve(values.min(missing))
+        let of_values = self.0.as_mut().map(|(_, of_values)| of_values);
+        of_values.map_or(Ok(()), |of_values| of_values.reserve(values.min(missing)))
     }
 
     /// As [`DoubledOf::name`].
     pub(super) fn name(&mut self, values: &[Counted]) {
-        self.of_values.name(values);
+        if let Some((_, of_values)) = &mut self.0 {
+            of_values.name(values);
+        }
     }
 
-    /// Those that are not 0, in ascending order of their values.
+    /// Those of which there are some, in ascending order of their values.
     pub(super) fn counted(&mut self) -> impl Iterator<Item = Counted> {
-        self.of_values.in_order().iter().copied().filter(|&(_, slots)| slots > 0)
+        let lists = self.0.as_mut().map(|(_, of_values)| of_values.in_order());
+        lists.into_iter().flatten().map(|&mut counted| counted).filter(|(_, of)| of.copies > 0)
     }
 
-    /// Some slots more with this value, or less. There is memory to count them.
-    pub(super) fn add(&mut self, value: u32, slots: i64) {
-        let of_value = self.of_values.of_value(value);
-        *of_value = of_value.wrapping_add_signed(slots);
-        self.count(slots.cast_unsigned());
+    /// Counts more of this value. There is memory to count them.
+    pub(super) fn add(&mut self, value: u32, more: Counts) {
+        self.change(|of_values, all| {
+            *of_values.of_value(value) += more;
+            *all += more;
+        });
     }
 
-    /// No slot with this value is in use any more. Says how many of those that were are no items of their own.
-    pub(super) fn forget(&mut self, value: u32) -> u64 {
-        let slots = self.of_values.remove(value);
-        self.count(slots.wrapping_neg());
-        slots
+    /// Counts less of this value, as far as there is so much.
+    pub(super) fn subtract(&mut self, value: u32, less: Counts) {
+        self.change(|of_values, all| take(of_values.of_value(value), less, all));
     }
 
-    /// No more than so many slots are in use. One that a split has added may be removed, or get another value, as a
+    /// No entry has this value any more. Says what was counted of it.
+    pub(super) fn forget(&mut self, value: u32) -> Counts {
+        self.change(|of_values, all| {
+            let forgotten = of_values.remove(value);
+            *all -= forgotten;
+            forgotten
+        })
+    }
+
+    /// The table has no more than this. What a split has added may be removed, or get another value, as a
     /// false positive; the table cannot know it. Says whether it counted more.
-    pub(super) fn limit(&mut self, slots: u64) -> bool {
-        let mut excess = self.slots.load(Ordering::Relaxed).saturating_sub(slots);
-        if excess == 0 {
+    pub(super) fn limit(&mut self, most: Counts) -> bool {
+        let excess = self.all().beyond(most);
+        if excess == Counts::default() {
             return false;
         }
-        self.count(excess.wrapping_neg());
-        for (_, of_value) in self.of_values.in_order() {
-            let less = excess.min(*of_value);
-            (*of_value, excess) = (*of_value - less, excess - less);
-        }
+        self.change(|of_values, all| {
+            for (_, of_value) in of_values.in_order() {
+                take(of_value, all.beyond(most), all);
+            }
+        });
         true
     }
 
     /// No slot is in use any more.
     pub(super) fn clear(&mut self) {
-        self.of_values.clear();
-        self.count(self.slots.load(Ordering::Relaxed).wrapping_neg());
+        self.change(|of_values, all| {
+            of_values.clear();
+            *all = Counts::default();
+        });
     }
 
-    fn count(&self, slots: u64) {
-        // Relaxed: a number that orders nothing.
-        self.slots.fetch_add(slots, Ordering::Relaxed);
+    /// Changes the numbers of values, and their sum with them.
+    fn change<R: Default>(&mut self, change: impl FnOnce(&mut DoubledOf, &mut Counts) -> R) -> R {
+        let Some((numbers, of_values)) = &mut self.0 else {
+            return R::default();
+        };
+        let mut all = numbers.all();
+        let changed = change(of_values, &mut all);
+        numbers.store(all);
+        changed
     }
+}
+
+/// Takes from what is counted of a value, and from the sum, as much as there is; and entries beyond the copies.
+fn take(of_value: &mut Counts, less: Counts, all: &mut Counts) {
+    let mut left = of_value.beyond(less);
+    left.entries = left.entries.min(left.copies);
+    *all -= of_value.beyond(left);
+    *of_value = left;
+}
+
+/// What is counted of all these values.
+pub(super) fn sum(counted: &[Counted]) -> Counts {
+    let mut all = Counts::default();
+    for &(_, of_value) in counted {
+        all += of_value;
+    }
+    all
 }
 
 fn search(list: &[Counted], value: u32) -> Result<usize, usize> {
@@ -136,16 +267,16 @@ fn search(list: &[Counted], value: u32) -> Result<usize, usize> {
 fn merge(list: &mut Vec<Counted>, more: impl DoubleEndedIterator<Item = Counted> + Clone) {
     let is_missing = |&(value, _): &Counted| search(list, value).is_err();
     let (mut old, mut missing) = (list.len(), more.clone().filter(is_missing).count());
-    list.resize(old + missing, (0, 0));
+    list.resize(old + missing, (0, Counts::default()));
     // From the end: what is there makes room for what comes before it.
-    for (value, slots) in more.rev() {
+    for (value, of_value) in more.rev() {
         while missing > 0 && old > 0 && list[old - 1].0 > value {
             old -= 1;
             list[old + missing] = list[old];
         }
         if missing > 0 && (old == 0 || list[old - 1].0 < value) {
             missing -= 1;
-            list[old + missing] = (value, slots);
+            list[old + missing] = (value, of_value);
         }
     }
 }
@@ -177,8 +308,8 @@ impl DoubledOf {
         if are_few { Ok(()) } else { reserve(&mut self.new, values) }
     }
 
-    /// The number of this value, which is 0 if it was not there. There is memory for it.
-    pub(super) fn of_value(&mut self, value: u32) -> &mut u64 {
+    /// What is counted of this value: nothing if it was not there. There is memory for it.
+    pub(super) fn of_value(&mut self, value: u32) -> &mut Counts {
         if self.new.len().pow(2) > self.sorted.len() {
             self.in_order();
         }
@@ -186,20 +317,24 @@ impl DoubledOf {
         let is_old = are_few || search(&self.sorted, value).is_ok();
         let list = if is_old { &mut self.sorted } else { &mut self.new };
         let at = search(list, value).unwrap_or_else(|at| {
-            list.insert(at, (value, 0));
+            debug_assert!(
+                list.len() < list.capacity(),
+                "memory is reserved while no stripe is held"
+            );
+            list.insert(at, (value, Counts::default()));
             at
         });
         &mut list[at].1
     }
 
-    /// Counts slots with these values, which are in ascending order, from now on: none yet. There is memory for them.
+    /// Counts entries with these values, which are in ascending order, from now on: none yet. There is memory for them.
     pub(super) fn name(&mut self, values: &[Counted]) {
         if let [(value, _)] = values {
             self.of_value(*value);
             return;
         }
         self.in_order();
-        merge(&mut self.sorted, values.iter().map(|&(value, _)| (value, 0)));
+        merge(&mut self.sorted, values.iter().map(|&(value, _)| (value, Counts::default())));
     }
 
     /// All numbers, in ascending order of their values.
@@ -211,10 +346,11 @@ impl DoubledOf {
         &mut self.sorted
     }
 
-    /// Takes the number of a value out.
-    pub(super) fn remove(&mut self, value: u32) -> u64 {
-        let lists = [&mut self.sorted, &mut self.new].into_iter();
-        lists.filter_map(|list| search(list, value).ok().map(|at| list.remove(at).1)).sum()
+    /// Takes the numbers of a value out.
+    pub(super) fn remove(&mut self, value: u32) -> Counts {
+        let mut lists = [&mut self.sorted, &mut self.new].into_iter();
+        let removed = lists.find_map(|list| search(list, value).ok().map(|at| list.remove(at).1));
+        removed.unwrap_or_default()
     }
 
     pub(super) fn clear(&mut self) {
@@ -235,13 +371,13 @@ mod tests {
     fn as_a_map() {
         let mut random = crate::random::random(1);
         for values in [1, 10, 1 << 13, 1 << 16] {
-            let (mut doubled_of, mut map) = (DoubledOf::default(), BTreeMap::new());
+            let (mut doubled_of, mut map) = (DoubledOf::default(), BTreeMap::<_, Counts>::new());
             for step in 0..20_000 {
                 let value = random.random_range(0..values);
                 match step % 1000 {
                     0 => {
                         let numbers: Vec<_> =
-                            map.iter().map(|(&value, &slots)| (value, slots)).collect();
+                            map.iter().map(|(&value, &counts)| (value, counts)).collect();
                         assert_eq!(doubled_of.in_order(), numbers);
                     }
                     500 => {
@@ -249,20 +385,25 @@ mod tests {
                             (0..500).map(|_| random.random_range(0..values)).collect();
                         more.sort_unstable();
                         more.dedup();
-                        let more: Vec<_> = more.into_iter().map(|value| (value, 7)).collect();
+                        let more: Vec<_> =
+                            more.into_iter().map(|value| (value, Counts::of_slots(7))).collect();
                         doubled_of.reserve(more.len()).unwrap();
                         doubled_of.name(&more);
                         for (value, _) in more {
-                            map.entry(value).or_insert(0);
+                            map.entry(value).or_default();
                         }
                     }
-                    1..100 => assert_eq!(doubled_of.remove(value), map.remove(&value).unwrap_or(0)),
+                    1..100 => {
+                        let expected = map.remove(&value).unwrap_or_default();
+                        assert_eq!(doubled_of.remove(value), expected);
+                    }
                     _ => {
                         doubled_of.reserve(1).unwrap();
                         let bytes = doubled_of.heap_bytes();
-                        *doubled_of.of_value(value) += step;
+                        let more = Counts { copies: 2 * step, entries: step };
+                        *doubled_of.of_value(value) += more;
                         assert_eq!(doubled_of.heap_bytes(), bytes);
-                        *map.entry(value).or_insert(0) += step;
+                        *map.entry(value).or_default() += more;
                         let before = doubled_of.new.len().saturating_sub(1);
                         assert!(before.pow(2) <= doubled_of.sorted.len(), "{before} are new");
                     }
@@ -270,7 +411,57 @@ mod tests {
                 assert_eq!(doubled_of.len(), map.len());
             }
             doubled_of.clear();
-            assert_eq!((doubled_of.len(), doubled_of.remove(0)), (0, 0));
+            assert_eq!((doubled_of.len(), doubled_of.remove(0)), (0, Counts::default()));
         }
+    }
+
+    /// The sums are those of all values, of none of which there are more entries than copies, nor less than nothing.
+    #[test]
+    fn sums_of_all_values() {
+        let doubled = Doubled::try_new(true, DoubledOf::default()).unwrap();
+        let mut random = crate::random::random(2);
+        let mut splitting = doubled.lock();
+        splitting.reserve(100, 7).unwrap();
+        let mut limited = 0;
+        for step in 0..20_000 {
+            let value = random.random_range(0..100);
+            let copies = random.random_range(0..1000);
+            let counts = Counts { copies, entries: random.random_range(0..=copies) };
+            match step % 10 {
+                0 if step % 100 == 0 => splitting.clear(),
+                0 => {
+                    let before = splitting.counted().find(|&(its, _)| its == value);
+                    let forgotten = splitting.forget(value);
+                    assert_eq!(forgotten, before.map_or(Counts::default(), |(_, of)| of));
+                }
+                1 => {
+                    let most = Counts { copies: 9 * copies, entries: 5 * counts.entries };
+                    let before = splitting.all();
+                    let is_above = before.copies > most.copies || before.entries > most.entries;
+                    assert_eq!(splitting.limit(most), is_above);
+                    limited += u32::from(is_above);
+                    let after = splitting.all();
+                    assert_eq!(after.copies, before.copies.min(most.copies));
+                    assert!(after.entries <= before.entries.min(most.entries));
+                }
+                2..5 => splitting.subtract(value, counts),
+                _ => splitting.add(value, counts),
+            }
+            let counted: Vec<_> = splitting.counted().collect();
+            assert_eq!(sum(&counted), splitting.all());
+            assert!(counted.iter().all(|(_, of)| of.entries <= of.copies), "{counted:?}");
+        }
+        assert!(limited > 500, "{limited}");
+    }
+
+    /// A table of fixed size counts nothing, and takes no memory for it.
+    #[test]
+    fn nothing_of_fixed_size_is_doubled() {
+        let doubled = Doubled::try_new(false, DoubledOf::default()).unwrap();
+        let mut splitting = doubled.try_lock().unwrap();
+        splitting.reserve(1, 3).unwrap();
+        splitting.add(1, Counts::of_slots(1));
+        assert_eq!((splitting.len(), doubled.all()), (0, Counts::default()));
+        assert_eq!((doubled.heap_bytes(), Doubled::bytes_for(false)), (0, 0));
     }
 }

@@ -37,8 +37,6 @@ pub struct Grown {
     /// The number of buckets that it began with.
     pub(crate) initial: usize,
     pub(crate) buckets: usize,
-    /// Slots in use that splits have added: one for each void entry.
-    pub(crate) doubled: u64,
     /// The load that growth keeps, in thousandths; 0 in a table of fixed size.
     pub(crate) target_load: u32,
 }

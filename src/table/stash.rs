@@ -27,6 +27,7 @@ mod cells;
 
 pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed, prefix};
 use self::cells::{Cells, Match, Seen, StashQuery, Writer};
+use super::doubled::Counts;
 use super::entry::{Entry, Values};
 use super::geometry::{self, Key, Place};
 use super::items::insert::Duplicates;
@@ -239,8 +240,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
 /// Inserts.
 impl<F: Format, B: Buckets> Table<'_, F, B> {
-    /// Some copies of an entry into the stash.
-    pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<(), Refusal> {
+    /// Some copies of an entry into the stash. Says whether it was not there.
+    pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<bool, Refusal> {
         self.reserve_in_stash(key)?;
         let places = key.places();
         let _locked = self.lock(places, self.locate(places));
@@ -262,19 +263,19 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         reserved.map_err(|_| Refusal::NoMemoryToStore)
     }
 
-    /// Some copies of an entry into the stash, under the stripes of both of its buckets. If it fails, nothing has
-    /// changed.
+    /// Some copies of an entry into the stash, under the stripes of both of its buckets. Says whether it was not there. If
+    /// it fails, nothing has changed.
     pub(super) fn put_in_stash(
         self,
         writer: &mut Writer<'_>,
         key: Key,
         copies: usize,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         let group = self.group_of(key);
         let is_new = writer.add(self.in_shard(group), Stashed { place: key.even(), copies })?;
         // After the cell: a lookup that sees the version sees the cell.
         self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);
-        Ok(())
+        Ok(is_new)
     }
 
     /// Whether the stash holds an entry of the item, with its value, or whatever its value is. Called while both
@@ -312,16 +313,16 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Takes up to so many copies of this very entry out of the stash, where both stripes of the item are held. Says
-    /// how many there were.
-    pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> usize {
+    /// how many there were, and whether the entry is gone.
+    pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> Counts {
         let stashed = self.longest_stashed(key);
         let is_exact = |(_, found): &(_, Match)| found.entry.known == key.entry.known();
         let Some((mut writer, found)) = stashed.filter(is_exact) else {
-            return 0;
+            return Counts::default();
         };
         let copies = found.copies.min(most);
         self.take_from_stash(key, &mut writer, found, copies);
-        copies
+        Counts { copies: copies as u64, entries: u64::from(found.copies == copies) }
     }
 
     /// Takes some copies of an entry of the item out of the stash, where both stripes of the item are held.
@@ -416,7 +417,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
         let (locked, buckets) = self.lock(places, buckets);
         if self.is_retiring(place.entry.bits().into()) {
-            self.add_dropped(self.take_exact_from_stash(key, MAX_COPIES));
+            self.add_dropped(self.take_exact_from_stash(key, MAX_COPIES).copies);
             return;
         }
         if let Some((mut writer, found)) = self.longest_stashed(key)
@@ -611,7 +612,7 @@ mod tests {
         let rest = MAX_COPIES - stashed.copies - 1;
         assert_eq!(table.stash_copies(key, rest + 1), Err(Refusal::Full));
         assert_eq!(table.count(key), before + 1);
-        assert_eq!(table.stash_copies(key, rest), Ok(()));
+        assert_eq!(table.stash_copies(key, rest), Ok(false));
         assert_eq!(table.insert(key), Err(Refusal::Full));
         assert_eq!(table.count(key), before + 1 + rest);
     }

@@ -261,6 +261,36 @@ fn reserved_room_is_enough(layout: Layout) {
     }
 }
 
+/// A small filter is merged again and again, whose entries know less than the buckets tell: what is stored of its items
+/// takes few slots, however often each is counted. So the filter grows on, and holds as many others as it was built for.
+#[test]
+fn merges_of_the_same_items_leave_room_for_others() {
+    let (layout, most) = (default_layout(), usually(400_000, 1_000_000));
+    for (items, merges) in [(12, most / 400), (1, most / 33)] {
+        let filter = layout.growing(0, most);
+        assert_eq!(filter.reserve(most / 2), Ok(()));
+        // Of 32 buckets: its entries know two bits less than the buckets of the other filter tell, or more.
+        let small = layout.growing(1, most);
+        for hash in hashes(1).take(items) {
+            (0..8).for_each(|_| small.insert(&Prehashed(hash)).expect("there is room"));
+        }
+        (0..merges).for_each(|_| filter.merge(&small).expect("there is room"));
+        let copies = 8 * items * merges;
+        assert_eq!(filter.len(), copies);
+        // Some 8 slots and an entry of the stash, of each item.
+        let fullness = (filter.fullness() * most as f64).round() as usize;
+        assert!((items..=12 * items).contains(&fullness), "{fullness}: {filter:?}");
+        // Twice or more as many slots, at this size.
+        let held = filter.slots() as f64 * layout.target() - 200.0 * items as f64;
+        assert!(filter.capacity() as f64 >= held.min(most as f64), "{filter:?}");
+        assert_eq!(filter.reserve(most * 3 / 4), Ok(()));
+        assert!(filter.slots() as f64 * layout.target() >= (most * 3 / 4) as f64, "{filter:?}");
+        let others = most - fullness;
+        assert_eq!(fill(&filter, hashes(2).take(others)), others, "{filter:?}");
+        assert_eq!(filter.len(), copies + others);
+    }
+}
+
 /// The capacity goes from the first one to the greatest, never down; `clear` leaves it as it is.
 #[test]
 fn the_capacity_grows_and_stays() {

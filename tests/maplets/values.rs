@@ -216,9 +216,11 @@ fn hostile_numbers_of_doubled_entries(layout: Layout) {
     maplet.insert_many(&pairs(3, 40, 2)).unwrap();
     let saved = maplet.bytes();
     let start = saved.len() - 8;
-    let with = |list: &[(u64, u64)], doubled: u64| {
+    let held = number(&saved, at::OCCUPIED) + number(&saved, at::STASHED);
+    let with = |list: &[(u64, u64, u64)], doubled: u64| {
         forged(&saved, |bytes| {
-            let numbers = list.iter().flat_map(|&(value, number)| [value, number]);
+            let numbers =
+                list.iter().flat_map(|&(value, copies, entries)| [value, copies, entries]);
             let checksum = bytes.split_off(start);
             bytes.extend(numbers.flat_map(u64::to_le_bytes));
             bytes.extend(checksum);
@@ -233,25 +235,55 @@ fn hostile_numbers_of_doubled_entries(layout: Layout) {
     let wrong = |stated, found| Some(Error::WrongLen { stated, found });
     for (list, doubled, expected) in [
         (&[][..], 0, None),
-        (&[(0, 2), (1, 1), (top.max(2), 3)], 6, if value_bits > 1 { None } else { is_invalid(2) }),
-        (&[(top, 5)], 5, None),
-        (&[(top + 1, 5)], 5, is_invalid(0)),
-        (&[(1 << 32, 5)], 5, is_invalid(0)),
-        (&[(u64::MAX, 5)], 5, is_invalid(0)),
-        (&[(1, 2), (0, 3)], 5, is_invalid(1)),
-        (&[(1, 2), (1, 3)], 5, is_invalid(1)),
-        (&[(0, 0), (1, 5)], 5, is_invalid(0)),
-        (&[(0, 2), (1, 2)], 5, wrong(5, 4)),
-        (&[(0, 2), (1, 4)], 5, wrong(5, 6)),
-        (&[(0, u64::MAX), (1, 4)], 5, wrong(5, usize::MAX)),
+        (
+            &[(0, 2, 1), (1, 1, 1), (top.max(2), 3, 0)],
+            6,
+            if value_bits > 1 { None } else { is_invalid(2) },
+        ),
+        (&[(top, 5, 5)], 5, None),
+        (&[(top, 5, 0)], 5, None),
+        (&[(top, 5, 6)], 5, is_invalid(0)),
+        (&[(top + 1, 5, 5)], 5, is_invalid(0)),
+        (&[(1 << 32, 5, 5)], 5, is_invalid(0)),
+        (&[(u64::MAX, 5, 5)], 5, is_invalid(0)),
+        (&[(1, 2, 2), (0, 3, 3)], 5, is_invalid(1)),
+        (&[(1, 2, 2), (1, 3, 3)], 5, is_invalid(1)),
+        (&[(0, 0, 0), (1, 5, 5)], 5, is_invalid(0)),
+        (&[(0, 2, 2), (1, 2, 2)], 5, wrong(5, 4)),
+        (&[(0, 2, 2), (1, 4, 4)], 5, wrong(5, 6)),
+        (&[(0, u64::MAX, 1), (1, 4, 1)], 5, wrong(5, usize::MAX)),
+        (&[(0, u64::MAX, u64::MAX), (1, 4, 4)], 5, is_invalid(0)),
+        // No more entries than there are in slots and in the stash; of copies there are more.
+        (&[(0, held + 1, held)], held + 1, None),
+        (&[(0, held + 1, held + 1)], held + 1, is_invalid(0)),
+        (&[(0, held, held), (1, 1, 1)], held + 1, is_invalid(1)),
         (&[], 5, wrong(5, 0)),
         (&[], u64::MAX, impossible()),
-        (&[(0, 1), (1, 1)], 1, impossible()),
+        (&[(0, 1, 1), (1, 1, 1)], 1, impossible()),
     ] {
         let bytes = with(list, doubled);
         assert_eq!(judged(&bytes).err(), expected, "{list:?}");
         if let Ok(restored) = maplet.restored(&bytes) {
             is_exact_without_values(&*restored, false);
         }
+    }
+    // All that it has is doubled: it does not grow any more, and says so. A million copies in few entries are no reason.
+    let items: Vec<Item> = hashes(3).take(50 * layout.slots).zip(std::iter::repeat(0)).collect();
+    maplet.clear();
+    maplet.insert_many(&items).unwrap();
+    let contents = maplet.contents();
+    let held = contents.occupied + contents.stashed;
+    for (entries, expected) in [(held, Err(Error::Full)), (held / 9, Ok(()))] {
+        let forged = forged(&maplet.bytes(), |bytes| {
+            let checksum = bytes.split_off(bytes.len() - 8);
+            bytes.extend([0, held, entries].map(u64::to_le_bytes).as_flattened());
+            bytes.extend(checksum);
+            put(bytes, at::DOUBLED, held);
+            put(bytes, at::DOUBLED_VALUES, 1);
+        });
+        let restored = maplet.restored(&forged).expect("possible numbers");
+        let additional = 90 * layout.slots - (held - entries) as usize;
+        assert_eq!(restored.reserve(additional), expected, "{restored:?}");
+        assert_eq!(restored.slots() > maplet.slots(), expected.is_ok());
     }
 }

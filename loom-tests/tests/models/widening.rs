@@ -61,6 +61,13 @@ growing_models! {
     snapshot_beside_widening: [x, y] = with(
         two_buckets::<L>(), [(0, 1); 2], |s, [x, _]| s.store(1, &[x]),
     ) => [widen(), insert(y)] || [snapshot([x])], 1100, 2;
+    // A snapshot has kept the stripes from being replaced: it does so at its end, but not beside another one.
+    widening_at_the_end_of_a_snapshot: [x, y] = with(
+        two_buckets::<L>(), [(0, 1); 2], |s, [x, _]| s.store(1, &[x]),
+    ) => [snapshot([x]), insert(y)] || [snapshot([x])], 210, 2;
+    widening_at_the_end_of_a_snapshot_against_writers: [x, y] = with(
+        two_buckets::<L>(), [(0, 1); 2], |s, [x, _]| s.store(1, &[x]),
+    ) => [snapshot([])] || [insert(y), contains(y), remove(x), !contains(x)], 1700, 2;
     // x1 leaves: it is in a word that is copied, and then split.
     sweep_beside_widening_and_a_split: [_, x1] = leaves(
         Maplets::<Growable<L>>::growable(2, 4), (2, 1), 0,

@@ -105,7 +105,7 @@ impl<V: Values> Buckets for Fixed<V> {
 
     fn begun(&self) -> Grown {
         let buckets = self.words.len();
-        Grown { initial: buckets, buckets, doubled: 0, target_load: 0 }
+        Grown { initial: buckets, buckets, target_load: 0 }
     }
 
     #[inline]

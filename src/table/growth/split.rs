@@ -23,7 +23,7 @@ use crate::sync::memory::{self, NoMemory};
 use crate::table::buckets::control::Control;
 use crate::table::buckets::growing::{Growing, next_reach};
 use crate::table::buckets::stripes::{Locked, UpTo};
-use crate::table::doubled::Splitting;
+use crate::table::doubled::{Counts, Splitting};
 use crate::table::entry::Values;
 use crate::table::geometry::Place;
 use crate::table::placing::{Bucket, Extent};
@@ -152,23 +152,22 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         Ok(self.present() != searched || self.split(growing, &mut splitting, most)? > 0)
     }
 
-    /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then splits
-    /// nothing.
-    pub(crate) fn grow_for(self, items: usize) -> Result<(), NoMemory> {
+    /// Grows until the table has room for `items`, or as far as it can. Inserting up to `items` then splits nothing.
+    /// Says whether it has room: up to the load at which inserts fail, where it does not grow any more.
+    pub(crate) fn grow_for(self, items: usize) -> Result<bool, NoMemory> {
         let Some(growing) = self.buckets.growing() else {
-            return Ok(());
+            return Ok(true);
         };
         loop {
             let present = self.present();
             // Growth may double some more.
-            let entries = (items as u64).saturating_add(self.changing.doubled.slots());
-            let load = growing.target_load();
-            let Ok(needed) = sizing::buckets_for(F::ID.properties(), entries, load) else {
-                return Ok(());
-            };
-            self.grow_to(growing.next_halt(needed.max(present as u64)))?;
+            let entries = (items as u64).saturating_add(self.changing.doubled.all().entries);
+            let (layout, load) = (F::ID.properties(), growing.target_load());
+            let needed = sizing::buckets_for(layout, entries, load);
+            let needed = needed.unwrap_or(growing.max_buckets()).max(present as u64);
+            self.grow_to(growing.next_halt(needed))?;
             if self.present() == present {
-                return Ok(());
+                return Ok(entries as f64 <= self.full_entries());
             }
         }
     }
@@ -204,7 +203,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         most: usize,
     ) -> Result<usize, NoMemory> {
         // Twice as many as are expected at the maximum: no chance may keep a table from the size that it was built for.
-        if self.changing.doubled.slots() * (MAX_DOUBLED / 2) > self.target_items() as u64 {
+        if splitting.all().entries * (MAX_DOUBLED / 2) > self.target_items() as u64 {
             return Ok(0);
         }
         self.split_buckets(growing, splitting, most)
@@ -288,7 +287,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
         for split in splits.iter().flatten().filter(|split| split.doubled.bits() != 0) {
             for slot in split.doubled.slots_in_use() {
-                splitting.add(self.value_in(slot.bits()), 1);
+                splitting.add(self.value_in(slot.bits()), Counts::of_slots(1));
             }
         }
     }
@@ -469,14 +468,27 @@ mod tests {
         let table = table(64, 1 << 12);
         let growing = table.buckets.growing().unwrap();
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
-        let splitting = &mut table.changing.doubled.lock();
-        splitting.add(0, most.cast_signed());
+        let mut guard = table.changing.doubled.lock();
+        let splitting = &mut guard;
+        splitting.reserve(1, 0).unwrap();
+        splitting.add(0, Counts::of_slots(most));
         assert_eq!(table.split(growing, splitting, 1), Ok(1));
-        let more =
-            table.target_items() as u64 / (MAX_DOUBLED / 2) + 1 - table.changing.doubled.slots();
-        splitting.add(0, more.cast_signed());
+        // Copies of few entries are no reason.
+        splitting.add(0, Counts { copies: 10 * most, entries: 0 });
+        let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
+        let more = most - table.changing.doubled.all().entries;
+        splitting.add(0, Counts::of_slots(more));
+        assert_eq!(table.split(growing, splitting, 1), Ok(1));
+        let more = table.target_items() as u64 / (MAX_DOUBLED / 2) + 1
+            - table.changing.doubled.all().entries;
+        splitting.add(0, Counts::of_slots(more));
         assert_eq!(table.split(growing, splitting, 1), Ok(0));
-        assert_eq!(table.present(), 65);
+        assert_eq!(table.present(), 66);
+        drop(guard);
+        // It is filled above its target then, and not further.
+        let room = table.full_entries() as usize - table.doubled().entries as usize;
+        assert_eq!([room, room + 1].map(|items| table.grow_for(items)), [Ok(true), Ok(false)]);
+        assert_eq!(table.present(), 66);
     }
 
     /// Another thread splits, and does not come to an end: inserts go on above the target load.

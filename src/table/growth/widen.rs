@@ -44,7 +44,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ///
     /// **A snapshot** sets flags in the stripes, and has a word in the mirror for each that the table has. So nothing
     /// is replaced while there is a mirror: as long as the words are short, who takes a snapshot holds the mutex, and
-    /// afterwards stripes wait until the next part of the table is allocated.
+    /// afterwards stripes wait until the snapshot [has ended](Self::widen_late).
     ///
     /// **The stash** stays. It has the groups of the largest table, and each version is that of some of them.
     pub(in crate::table) fn try_widen(
@@ -72,5 +72,25 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         read.stripes.replace(stripes);
         locked.retire();
         Ok(())
+    }
+
+    /// Puts more stripes in the place of those that a table kept since it grew beside a snapshot, which has ended. Beside
+    /// another snapshot they stay until that has ended; without memory for more, until the table grows again.
+    pub(in crate::table) fn widen_late(self) {
+        let Some(growing) = self.buckets.growing() else {
+            return;
+        };
+        let missing = || {
+            let stripes = Control::stripes(growing.reached() as u64, self.max_buckets());
+            (stripes > self.stripes().len()).then_some(stripes)
+        };
+        if missing().is_none() {
+            return;
+        }
+        // No mirror comes as long as it is held, and nobody else widens.
+        let _splitting = self.changing.doubled.lock();
+        if let Some(stripes) = missing() {
+            let _ = self.try_widen(growing, stripes, None);
+        }
     }
 }

@@ -51,9 +51,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         inserted.map(|_| ())
     }
 
-    /// One more entry. `Ok(false)`: of its position less is known than its buckets tell; never that of an item.
+    /// One more entry. Says where it is stored, or that less is known of its position than its buckets tell, as never of
+    /// that of an item.
     #[inline(always)]
-    pub(in crate::table) fn insert_entry(self, key: Key) -> Result<bool, Refusal> {
+    pub(in crate::table) fn insert_entry(self, key: Key) -> Result<Attempt, Refusal> {
         let places = key.places();
         let buckets = self.locate(places);
         // Both stripes, before the words have come: the words only choose between them.
@@ -70,7 +71,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             )
         {
             self.grow_if_loaded(places);
-            return Ok(true);
+            return Ok(Attempt::Stored);
         }
         let Key { entry, first, second } = key;
         self.insert_slow(entry, first, second, Duplicates::Allow)
@@ -162,7 +163,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return Ok(true);
         }
         let Key { entry, first, second } = key;
-        self.insert_slow(entry, first, second, duplicates)
+        let ended = self.insert_slow(entry, first, second, duplicates)?;
+        Ok(ended != Attempt::Duplicate)
     }
 
     /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
@@ -191,7 +193,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// An insert that may have to kick, or to let the table grow.
     ///
-    /// `Ok(false)`: there was a copy, or it is as for `insert_entry`. See [`Key`] for the arguments.
+    /// Says where it is stored, that there was a copy, or that too little is known, as `insert_entry`. See [`Key`] for the
+    /// arguments.
     #[cold]
     #[inline(never)]
     fn insert_slow(
@@ -200,16 +203,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         first: u64,
         second: u64,
         duplicates: Duplicates,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<Attempt, Refusal> {
         let key = Key { entry, first, second };
         loop {
             let searched = self.present();
             match self.insert_as_it_is(key, duplicates) {
-                Attempt::Stored => {
+                stored @ (Attempt::Stored | Attempt::Counted) => {
                     self.grow_if_loaded(key.places());
-                    return Ok(true);
+                    return Ok(stored);
                 }
-                Attempt::Duplicate | Attempt::KnowsTooLittle => return Ok(false),
+                ended @ (Attempt::Duplicate | Attempt::KnowsTooLittle) => return Ok(ended),
                 Attempt::NoRoom => match self.make_room(searched) {
                     Ok(true) => {}
                     Ok(false) => return Err(Refusal::Full),
@@ -282,7 +285,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 Ok(()) => {
                     let stamped = self.stamped(key, duplicates);
                     let stashed = self.put_in_stash(&mut self.lock_cells(key), stamped, 1);
-                    stashed.map_or_else(Attempt::Refused, |()| Attempt::Stored)
+                    stashed.map_or_else(Attempt::Refused, |is_new| {
+                        if is_new { Attempt::Stored } else { Attempt::Counted }
+                    })
                 }
                 Err(Refusal::Full) => Attempt::NoRoom,
                 Err(refusal) => Attempt::Refused(refusal),
@@ -345,9 +350,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Whether there are as many entries as in a table that is full. Beside other threads it
     /// may be wrong by what they do meanwhile.
     pub(in crate::table) fn looks_full(self) -> bool {
-        let full = self.buckets.full(F::ID.properties().full);
         let entries = self.stripes().occupied_hint() + self.stashed_entries();
-        entries as f64 >= full * self.slots() as f64
+        entries as f64 >= self.full_entries()
+    }
+
+    /// The entries with which the table is full, as large as it is.
+    pub(in crate::table) fn full_entries(self) -> f64 {
+        self.buckets.full(F::ID.properties().full) * self.slots() as f64
     }
 
     /// Whether so many entries found no room that most long searches are in vain.

@@ -14,6 +14,7 @@ use crate::error::Refusal;
 use crate::layout::{Format, Slot, both};
 use crate::sync::Ordering;
 use crate::table::buckets::stripes::Locked;
+use crate::table::doubled::Counts;
 use crate::table::entry::{Entry, ValueBits};
 use crate::table::geometry::{Key, Place};
 use crate::table::placing::{Bucket, Found};
@@ -210,23 +211,24 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// Takes up to `copies` entries back that a merge has stored for this one, in the stash or in slots, where they
-    /// know at least this much of their positions. Says how many there were.
-    pub(in crate::table) fn take_back(self, place: Place, copies: usize, least: u32) -> usize {
+    /// know at least this much of their positions. Says how many there were, and how many slots and entries of the
+    /// stash they took.
+    pub(in crate::table) fn take_back(self, place: Place, copies: u64, least: u32) -> Counts {
         let key = self.geometry().key_of(place);
         let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
-        let mut taken = self.take_exact_from_stash(key, copies);
+        let mut taken = self.take_exact_from_stash(key, copies as usize);
         for known in (least..=place.entry.known()).rev() {
             let entry = Entry::knowing(place.entry.bits().into(), known);
             for (Place { position, .. }, bucket) in places.into_iter().zip(buckets) {
                 let slot = bucket.slot::<F>(Place { position, entry });
-                while taken < copies
+                while taken.copies < copies
                     && let Some(without) =
                         slot.and_then(|slot| self.locked_word(bucket.number()).without(slot))
                 {
                     let number = bucket.number();
                     self.store_changed(&locked, number, without, key, Change::Remove, true);
-                    taken += 1;
+                    taken += Counts::of_slots(1);
                 }
             }
         }

@@ -5,6 +5,7 @@ use crossbeam_utils::CachePadded;
 use crate::layout::{Format, LayoutId};
 use crate::sizing::{self, Promise, Sizing, share};
 use crate::sync::Ordering;
+use crate::table::doubled::{Counts, Doubled};
 use crate::table::entry::Values;
 use crate::table::placing::Grown;
 use crate::table::placing::rates::{false_positive_rate, power_of_half, sum_over_slots};
@@ -26,30 +27,32 @@ impl<B: Buckets> State<B> {
         self.present() * self.layout.properties().slots
     }
 
-    /// Items: slots in use and copies in the stash, but for what splits have doubled. Exact when no thread writes.
+    /// All that there is. Exact while all stripes are held.
+    pub(in crate::table) fn counts(&self) -> Counts {
+        let mut counts = Counts::of_slots(self.occupied() as u64);
+        counts += Counts { copies: self.stashed_copies(), entries: self.stashed_entries() as u64 };
+        counts
+    }
+
+    /// What is no item of its own.
+    pub(crate) fn doubled(&self) -> Counts {
+        self.changing.doubled.all()
+    }
+
+    /// Items: all copies that are no doubled ones. Exact when no thread writes.
     pub(crate) fn len(&self) -> usize {
-        let doubled = self.changing.doubled.slots();
         // More copies than an address space has numbers can be in few slots.
-        sizing::in_address_space(self.copies().saturating_sub(doubled))
+        sizing::in_address_space(self.counts().beyond(self.doubled()).copies)
     }
 
-    /// Slots in use, and copies in the stash. Exact while all stripes are held.
-    pub(in crate::table) fn copies(&self) -> u64 {
-        self.occupied() as u64 + self.stashed_copies()
-    }
-
-    /// Entries, in slots or in the stash, each of them once, but for those that splits have doubled. Exact when no
-    /// thread writes.
+    /// Entries, in slots or in the stash, each of them once, but for doubled ones.
     pub(crate) fn entries(&self) -> usize {
-        let doubled = self.changing.doubled.slots();
-        let entries = (self.occupied() + self.stashed_entries()) as u64;
-        entries.saturating_sub(doubled) as usize
+        self.counts().beyond(self.doubled()).entries as usize
     }
 
     /// The sizes of now.
     pub(crate) fn grown(&self) -> Grown {
-        let doubled = self.changing.doubled.slots();
-        Grown { buckets: self.present(), doubled, ..self.buckets.begun() }
+        Grown { buckets: self.present(), ..self.buckets.begun() }
     }
 
     /// The maximum number of buckets.
@@ -134,7 +137,8 @@ impl<B: Buckets> State<B> {
     /// What a table takes on the heap, at most and without a stash, that has so many buckets by now.
     pub(crate) fn bytes_for(Sizing { initial, buckets: most, .. }: Sizing, buckets: u64) -> u64 {
         let of_changing = size_of::<CachePadded<Changing>>() as u64;
-        B::bytes_for(initial, buckets, most).saturating_add(of_changing)
+        let beside = of_changing + Doubled::bytes_for(B::GROWS) as u64;
+        B::bytes_for(initial, buckets, most).saturating_add(beside)
     }
 }
 
@@ -147,7 +151,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         false_positive_rate::<F, _>(placement, buckets, self.value_bits(), entries, word)
     }
 
-    fn word_now(self, bucket: usize) -> F {
+    pub(in crate::table) fn word_now(self, bucket: usize) -> F {
         // Relaxed: for an estimate.
         F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed))
     }

@@ -29,7 +29,7 @@ use crate::sync::memory::{NoMemory, TryBox, try_with_capacity};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
 use crate::table::buckets::growing::Chunks;
 use crate::table::buckets::stripes::Stripes;
-use crate::table::doubled::{Counted, Splitting};
+use crate::table::doubled::{self, Counted, Counts, Splitting};
 use crate::table::placing::Grown;
 use crate::table::stash::{self, CellWords, Copied};
 use crate::table::{Buckets, State, Table};
@@ -47,13 +47,23 @@ pub struct Image {
     pub(crate) occupied: usize,
     /// The entries in the stash, as the words of their cells, in order.
     pub(crate) stashed: Vec<CellWords>,
-    /// Of each value that has some, the slots that are no items of their own.
+    /// Of each value that has some, the entries that are no items of their own.
     pub(crate) doubled_of: Vec<Counted>,
     /// The words of all buckets, and zeros for the next ones, as they were allocated.
     pub(crate) words: Vec<Box<[AtomicU64]>>,
 }
 
 impl Image {
+    /// All entries that it has.
+    pub(crate) fn entries(&self) -> u64 {
+        (self.occupied + self.stashed.len()) as u64
+    }
+
+    /// Those that are no items of their own.
+    pub(crate) fn doubled(&self) -> Counts {
+        doubled::sum(&self.doubled_of)
+    }
+
     /// The words of all buckets.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         let words = self.words.iter().flatten().take(self.grown.buckets);
@@ -99,7 +109,7 @@ impl<B: Buckets> Recording<'_, B> {
         };
         copy(&mut splitting);
         let locked = table.lock_all();
-        if splitting.limit(table.copies()) {
+        if splitting.limit(table.counts()) {
             copy(&mut splitting);
         }
         let image = doubled_of.map(|doubled_of| Image {
@@ -130,7 +140,7 @@ impl<B: Buckets> State<B> {
     /// The table at one instant during the call.
     ///
     /// Blocks while another thread takes an image, and as writers do.
-    pub(crate) fn image(&self) -> Result<Image, Error> {
+    fn take_image(&self) -> Result<Image, Error> {
         let bytes = self.buckets.reached() * size_of::<u64>();
         self.turns.take_locked();
         let image = self.try_image().map_err(|_| Error::OutOfMemory { bytes })?;
@@ -238,6 +248,15 @@ impl<B: Buckets> State<B> {
 }
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
+    /// The table at one instant during the call. It has grown as if there had been no mirror when the call returns.
+    ///
+    /// Blocks while another thread takes an image, and as writers and splits do.
+    pub(crate) fn image(self) -> Result<Image, Error> {
+        let image = self.take_image();
+        self.widen_late();
+        image
+    }
+
     /// Counts the slots in use of a table that no other thread has.
     pub(crate) fn recount(self) {
         self.count_in(self.stripes());
@@ -262,6 +281,7 @@ fn copy(word: &AtomicU64, to: &AtomicU64) {
 
 #[cfg(test)]
 mod tests {
+    use core::mem;
     use std::cell::RefCell;
     use std::panic::{self, AssertUnwindSafe};
     use std::sync::atomic::AtomicUsize;
@@ -272,6 +292,7 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::MAX_STRIPES;
+    use crate::table::buckets::control::Control;
     use crate::table::buckets::fixed::Fixed;
     use crate::table::buckets::growing::Growing;
     use crate::table::entry::NoValues;
@@ -403,6 +424,56 @@ mod tests {
         *table.changing.mirror.words.write() = None;
         assert_eq!(table.grow_to(5000), Ok(()));
         assert_eq!((table.present(), table.buckets.reached()), (5000, 5 << 10));
+    }
+
+    /// Also where the first insert after the snapshot splits nothing, since there is room for all.
+    #[test]
+    fn a_table_that_grows_beside_a_snapshot_is_widened_after_it() {
+        const MOST: usize = 1 << 16;
+        let table = Table::<Fp16x4, Growing>::try_new(1 << 10, MOST).unwrap();
+        (0..2000).for_each(|hash| table.insert(table.key(hash)).unwrap());
+        let mut has_grown = false;
+        let image = image_with(table, move |_| {
+            if !mem::replace(&mut has_grown, true) {
+                table.grow_to(MOST as u64).unwrap();
+                // Its flags are set.
+                assert_eq!(table.stripes().len(), Control::stripes(1 << 10, MOST as u64));
+            }
+        });
+        assert_eq!((table.present(), image.occupied), (MOST, table.occupied()));
+        let Control { stripes, versions } =
+            Control::try_new(Control::stripes(MOST as u64, MOST as u64), MOST as u64).unwrap();
+        assert_eq!(table.stripes().len(), stripes.len());
+        assert_eq!(table.versions().len(), versions.len());
+        assert!((0..2000).all(|hash| table.contains(table.key(hash))));
+        assert!(table.restored().unwrap().stripes().counts().eq(table.stripes().counts()));
+    }
+
+    /// In the middle of a hop an entry may be counted nowhere. What is doubled is limited when all stripes are held:
+    /// then nothing moves.
+    #[test]
+    fn what_is_doubled_is_limited_between_two_moves() {
+        let table = Table::<Fp16x4, Growing>::try_new(64, 64).unwrap();
+        (0..100).for_each(|hash| table.insert(table.key(hash)).unwrap());
+        let doubled = Counts::of_slots(100);
+        table.changing.doubled.lock().reserve(1, 0).unwrap();
+        table.changing.doubled.lock().add(0, doubled);
+        let bucket = (0..64).find(|&bucket| table.word_now(bucket).in_use() > 0).unwrap();
+        let (send, receive) = mpsc::channel();
+        thread::scope(|scope| {
+            let locked = table.lock_stripes([bucket]);
+            locked.vacate(bucket, 1);
+            scope.spawn(move || {
+                drop(table.publish_mirror().unwrap().stop(|| {}));
+                send.send(()).unwrap();
+            });
+            // It waits for the stripe.
+            let waited = receive.recv_timeout(Duration::from_millis(100));
+            locked.occupy(bucket, 1);
+            drop(locked);
+            assert!(waited.is_err());
+        });
+        assert_eq!((table.doubled(), table.len()), (doubled, 0));
     }
 
     /// In tables with more buckets than stripes, of which a growing one has several chunks.

@@ -8,13 +8,13 @@
 use crate::error::{Error, Refusal};
 use crate::layout::{Format, both};
 use crate::sizing::{self, MAX_DOUBLED, Promise};
-use crate::table::doubled::Counted;
+use crate::table::doubled::{Counted, Counts};
 use crate::table::entry::Entry;
 use crate::table::geometry::Place;
 use crate::table::items::insert::is_known_by;
 use crate::table::placing::rates::power_of_half;
 use crate::table::placing::{Bucket, Placing};
-use crate::table::{Buckets, Image, Stashed, Table};
+use crate::table::{Attempt, Buckets, Image, Stashed, Table};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
@@ -26,22 +26,31 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return Err(Error::OtherTooSmall);
         }
         let weighs_more = self.keep_promise(image)?;
-        let entries = (image.occupied + image.stashed.len()) as u64;
-        let items = self.entries() + entries.saturating_sub(image.grown.doubled) as usize;
+        let (entries, doubled) = (image.entries(), image.doubled().entries);
+        let items = self.entries() + entries.saturating_sub(doubled) as usize;
         self.grow_for(items).map_err(|_| Refusal::NoMemoryToStore)?;
         // How much slots can know of a position: as long as the merge takes, no less.
         let least = self.buckets.known_bits();
         self.name_doubled(&image.doubled_of)?;
+        let mut added = 0;
         for (at, entry) in self.entries_of(image).enumerate() {
-            if let Err(error) = self.insert_parts(entry, least) {
-                for entry in self.entries_of(image).take(at) {
-                    self.take_parts_back(entry, least);
+            match self.insert_parts(entry, least) {
+                Ok(entries) => added += entries,
+                Err(error) => {
+                    for entry in self.entries_of(image).take(at) {
+                        self.take_parts_back(entry, least);
+                    }
+                    return Err(error.into());
                 }
-                return Err(error.into());
             }
         }
-        for &(value, doubled) in &image.doubled_of {
-            self.count_doubled(value, doubled.cast_signed());
+        // Which entries of the image are doubled, nobody knows: of these as many were added as of all.
+        let share = |doubled: u64| {
+            (u128::from(doubled) * u128::from(added.min(entries))) / u128::from(entries.max(1))
+        };
+        for &(value, Counts { copies, entries }) in &image.doubled_of {
+            let entries = share(entries) as u64;
+            self.changing.doubled.lock().add(value, Counts { copies, entries });
         }
         self.add_merged_weight(weighs_more);
         Ok(())
@@ -50,9 +59,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Returns how much more the entries of the image weigh than those of as many inserts would; or an error if the
     /// rate that was given to the builder would be broken.
     fn keep_promise(self, image: &Image) -> Result<f64, Error> {
-        let entries = (image.occupied + image.stashed.len()) as u64;
         let present = self.entries() as u64;
-        let merged = present + entries.saturating_sub(image.grown.doubled);
+        let merged = present + image.entries().saturating_sub(image.doubled().entries);
         let weighs_more = if B::GROWS {
             let known = self.entries_of(image).map(|entry| entry.place.entry.known());
             let weight: f64 = known.map(power_of_half).sum();
@@ -91,7 +99,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         })
     }
 
-    /// Memory to count slots with these values that are no items of their own. The values are in ascending order.
+    /// Memory to count entries with these values that are no items of their own. The values are in ascending order.
     fn name_doubled(self, values: &[Counted]) -> Result<(), Refusal> {
         let mut splitting = self.changing.doubled.lock();
         let reserved = splitting.reserve(values.len(), self.value_bits());
@@ -100,61 +108,68 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// Some slots more with a value that is named are in use that are no items of their own, or less.
-    fn count_doubled(self, value: u32, slots: i64) {
-        self.changing.doubled.lock().add(value, slots);
-    }
-
     /// The copies of an entry, doubled until as much is known of its parts as their buckets tell; all parts, or none.
-    fn insert_parts(self, entry: Stashed, least: u32) -> Result<(), Refusal> {
-        if self.is_known(entry.place) && self.insert_copies(entry, least)? {
-            return Ok(());
+    /// Says how many slots and entries of the stash they take that are not counted as doubled: none if each part is a
+    /// further copy of one in the stash.
+    fn insert_parts(self, entry: Stashed, least: u32) -> Result<u64, Refusal> {
+        if self.is_known(entry.place)
+            && let Some(added) = self.insert_copies(entry, least)?
+        {
+            return Ok(added);
         }
         let value = self.value_in(entry.place.entry.bits().into());
-        self.name_doubled(&[(value, 0)])?;
+        self.name_doubled(&[(value, Counts::default())])?;
         let [low, high] = halves(entry);
-        self.insert_parts(low, least)?;
-        if let Err(error) = self.insert_parts(high, least) {
+        let of_low = self.insert_parts(low, least)?;
+        let of_high = self.insert_parts(high, least).inspect_err(|_| {
             self.take_parts_back(low, least);
-            return Err(error);
-        }
-        self.count_doubled(value, (entry.copies as u64).cast_signed());
-        Ok(())
+        })?;
+        let doubled = Counts { copies: entry.copies as u64, entries: of_low.min(of_high) };
+        self.changing.doubled.lock().add(value, doubled);
+        Ok(of_low.max(of_high))
     }
 
-    /// All copies of an entry, or none: one as every insert, and all others into the stash. `Ok(false)`: less is known
-    /// of its position than its buckets tell.
-    fn insert_copies(self, entry: Stashed, least: u32) -> Result<bool, Refusal> {
+    /// All copies of an entry, or none: one as every insert, and all others into the stash. Says how many slots and
+    /// entries of the stash they take. `Ok(None)`: less is known of its position than its buckets tell.
+    fn insert_copies(self, entry: Stashed, least: u32) -> Result<Option<u64>, Refusal> {
         let key = self.geometry().key_of(entry.place);
         let storing = self.turns.take_to_store();
         let stored = self.insert_entry(key)?;
-        storing.release_if(|| stored);
-        if stored && entry.copies > 1 {
-            self.stash_copies(key, entry.copies - 1).inspect_err(|_| {
+        storing.release_if(|| stored != Attempt::KnowsTooLittle);
+        let mut added = match stored {
+            Attempt::KnowsTooLittle => return Ok(None),
+            Attempt::Counted => 0,
+            _ => 1,
+        };
+        if entry.copies > 1 {
+            let is_new = self.stash_copies(key, entry.copies - 1).inspect_err(|_| {
                 self.take_parts_back(Stashed { copies: 1, ..entry }, least);
             })?;
+            added += u64::from(is_new);
         }
-        Ok(stored)
+        Ok(Some(added))
     }
 
-    /// Takes the copies of an entry back that were stored, and says how many there were. What is not there as it was
-    /// stored has been doubled, by this merge or by a split: then both parts are taken back.
+    /// Takes the copies of an entry back that were stored. Says how many there were that were not counted as doubled, and
+    /// how many slots and entries of the stash they took. What is not there as it was stored has been doubled, by this
+    /// merge or by a split: then both parts are taken back.
     ///
     /// An entry of the table that is equal to one of these may go in its place. Other threads may have removed some:
     /// then there are fewer.
-    fn take_parts_back(self, entry: Stashed, least: u32) -> usize {
+    fn take_parts_back(self, entry: Stashed, least: u32) -> Counts {
         let Stashed { place, copies } = entry;
         self.turns.take_locked();
-        let taken = self.take_back(place, copies, least.min(place.entry.known()));
-        let rest = copies - taken;
+        let mut taken = self.take_back(place, copies as u64, least.min(place.entry.known()));
+        let rest = copies - taken.copies as usize;
         if rest == 0 || self.is_known(place) {
             return taken;
         }
         let parts = halves(Stashed { copies: rest, ..entry });
         let [low, high] = both(parts, |part| self.take_parts_back(part, least));
         let value = self.value_in(place.entry.bits().into());
-        self.count_doubled(value, -(low.min(high) as u64).cast_signed());
-        taken + low.max(high)
+        self.changing.doubled.lock().subtract(value, low.min(high));
+        taken += low.max(high);
+        taken
     }
 
     /// Whether as much is known of this entry as its buckets tell, and as all entries know.
@@ -188,8 +203,10 @@ fn halves(Stashed { place: Place { position, entry }, copies }: Stashed) -> [Sta
 mod tests {
     use super::*;
     use crate::layout::Packed;
+    use crate::sizing::Sizing;
     use crate::table::buckets::growing::Growing;
-    use crate::table::geometry::Key;
+    use crate::table::entry::{Pair, ValueBits};
+    use crate::table::geometry::{self, Key};
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -221,7 +238,7 @@ mod tests {
         }
         assert_eq!((table.len(), table.stashed_copies()), (4, 2));
         table.grow_to(2 << level).unwrap();
-        assert_eq!(table.take_parts_back(short, level), 3);
+        assert_eq!(table.take_parts_back(short, level).copies, 3);
         assert_eq!((table.len(), table.stashed_copies()), (1, 0));
         let place = Place { entry: table.geometry().key_of(low.place).entry, ..low.place };
         assert_eq!(entries(table), [(place.position, place.entry.bits(), level + 1)]);
@@ -252,9 +269,57 @@ mod tests {
         assert_eq!(small.present(), first);
         large.grow_to(max_buckets as u64).unwrap();
         (0..3300).for_each(|hash| large.insert(large.key(hash)).unwrap());
-        let before = entries(large);
+        let before = (entries(large), large.doubled());
         assert_eq!(large.merge(&small.image().unwrap(), 0), Err(Error::Full));
-        assert_eq!(entries(large), before);
+        assert_eq!((entries(large), large.doubled()), before);
         assert_eq!(large.len(), 3300);
+    }
+
+    /// An image with doubled entries, merged again and again: each time all of its copies are counted, and as many of its
+    /// entries as found a place of their own. What it takes back is not counted.
+    #[test]
+    fn what_a_merge_adds_to_doubled_entries() {
+        // A new entry knows one bit beyond its bucket.
+        let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp16x4::ID, 32, 1 << 10) };
+        let [from, others, into] =
+            [0; 3].map(|_| Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap());
+        let pair = |hash| Pair { hash: geometry::mix(hash), value: (hash % 3) as u32 };
+        (0..20).for_each(|hash| from.insert(from.key_of(pair(hash))).unwrap());
+        (100..140).for_each(|hash| others.insert(others.key_of(pair(hash))).unwrap());
+        for (table, buckets) in [(from, 256), (others, 128), (into, 1 << 10)] {
+            let growing = table.buckets.growing().unwrap();
+            let most = buckets - table.present();
+            table.split_buckets(growing, &mut table.changing.doubled.lock(), most).unwrap();
+        }
+        let image = from.image().unwrap();
+        let Counts { copies, entries } = image.doubled();
+        assert!(entries == copies && entries > 50, "{entries}");
+        for merges in 1..=60 {
+            into.merge(&image, 0).unwrap();
+            assert_eq!(into.len(), 20 * merges);
+            // Of each pair 16 entries, each in up to eight slots and in the stash.
+            let (all, own) = (into.counts().entries, into.entries());
+            assert!((20 * merges.min(4)..=20 * 9).contains(&own), "{own} of {all}");
+            assert!((16 * own as u64).abs_diff(all) <= all / 8, "{own} of {all}");
+        }
+        let (counts, doubled) = (into.counts(), into.doubled());
+        assert!(counts.copies > 5 * counts.entries, "{counts:?}");
+        // What is taken back is not counted any more: of some others, for a part of which there is room.
+        let other = |hash| into.key_of(Pair { hash: geometry::mix(hash), value: 1 });
+        let stored = (1000..10_000).map(other).take_while(|&key| into.insert(key).is_ok());
+        assert!((1000..9000).contains(&stored.count()), "it is full now");
+        assert!((1000..1300).map(other).all(|key| into.remove(key)));
+        let before = (into.counts(), into.doubled());
+        assert_eq!(into.merge(&others.image().unwrap(), 0), Err(Error::Full));
+        assert_eq!((into.counts(), into.doubled()), before);
+        // Each value is gone with all that was counted of it.
+        for value in 0..3 {
+            into.remove_value(value);
+        }
+        assert_eq!(
+            (into.counts(), into.doubled()),
+            (Counts::default(), Counts::default()),
+            "{doubled:?}"
+        );
     }
 }

@@ -27,6 +27,7 @@ use crate::layout::{Format, Slot};
 use crate::sizing::in_address_space;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::table::buckets::stripes::Locked;
+use crate::table::doubled::Counts;
 use crate::table::entry::{ValueBits, Values};
 use crate::table::geometry::Key;
 use crate::table::placing::Bucket;
@@ -59,21 +60,21 @@ impl<B: Buckets> State<B> {
 
     /// Some entries with the value that is retiring are dropped. Called before the store that takes them out of a word,
     /// or, of the stash, while the stripes are held for which step 6 waits.
-    pub(in crate::table) fn add_dropped(&self, entries: usize) {
+    pub(in crate::table) fn add_dropped(&self, entries: u64) {
         // Relaxed: whoever sees a word without them has synchronized with that store.
-        self.changing.expiry.dropped.fetch_add(entries as u64, Ordering::Relaxed);
+        self.changing.expiry.dropped.fetch_add(entries, Ordering::Relaxed);
     }
 
-    /// No entry has this value any more. Says how many of those that had it are no items of their own.
+    /// No entry has this value any more. Says how many copies of those that had it are no items of their own.
     fn forget_doubled(&self, value: u32) -> u64 {
         let mut splitting = self.changing.doubled.lock();
         let doubled = splitting.forget(value);
-        if splitting.len() > 0 && self.changing.doubled.slots() > self.copies() {
-            // As it looks: it is exact while all stripes are held.
+        // As it looks: it is exact while all stripes are held.
+        if splitting.all().beyond(self.counts()) != Counts::default() {
             let _locked = self.lock_all();
-            splitting.limit(self.copies());
+            splitting.limit(self.counts());
         }
-        doubled
+        doubled.copies
     }
 
     /// How many entries were dropped since it was asked last.
@@ -183,5 +184,51 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             locked.vacate(bucket, removed);
         }
         removed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::layout::Packed;
+    use crate::sizing::Sizing;
+    use crate::table::Growing;
+    use crate::table::entry::Pair;
+    use crate::table::geometry;
+
+    type Fp16x4 = Packed<16, 4>;
+
+    /// In the middle of a hop an entry may be counted nowhere. What is doubled is limited when all stripes are held:
+    /// then nothing moves.
+    #[test]
+    fn what_is_doubled_is_limited_between_two_moves() {
+        let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
+        let table = &Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap();
+        for hash in (0..100).map(geometry::mix) {
+            table.insert(table.key_of(Pair { hash, value: 1 })).unwrap();
+        }
+        let doubled = Counts::of_slots(100);
+        table.changing.doubled.lock().reserve(1, 2).unwrap();
+        table.changing.doubled.lock().add(1, doubled);
+        let bucket = (0..64).find(|&bucket| table.word_now(bucket).in_use() > 0).unwrap();
+        let (send, receive) = mpsc::channel();
+        thread::scope(|scope| {
+            let locked = table.lock_stripes([bucket]);
+            locked.vacate(bucket, 1);
+            scope.spawn(move || {
+                table.forget_doubled(3);
+                send.send(()).unwrap();
+            });
+            // It waits for the stripe.
+            let waited = receive.recv_timeout(Duration::from_millis(100));
+            locked.occupy(bucket, 1);
+            drop(locked);
+            assert!(waited.is_err());
+        });
+        assert_eq!((table.doubled(), table.len()), (doubled, 0));
     }
 }

@@ -351,8 +351,8 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if is_new {" with "if is_new & false {"
         => "snapshots::split_and_insert_beside_a_snapshot";
     make_room: "an insert without room splits beside others"
-        replace "let mut splitting = self.changing.doubled.lock();"
-        with "let own = crate::table::doubled::Doubled::new(0, Default::default()); let mut splitting = own.lock();"
+        replace "let mut splitting = self.doubled.lock();"
+        with "let own = crate::table::doubled::Doubled::try_new(true, Default::default())?; let mut splitting = own.lock();"
         => "growth::two_inserts_that_find_no_room";
     store: "an insert does not compute its bucket again"
         replace "if B::GROWS {" with "if false {" => "growth::insert_of_what_goes";
@@ -517,6 +517,9 @@ pub const FAULTS: &[Fault] = faults! {
         => WRITERS_BESIDE_WIDENING;
     try_widen: "new stripes count nothing"
         without "self.count_in(&stripes.value);" => WRITERS_BESIDE_WIDENING;
+    widen_late: "stripes are replaced while another snapshot begins"
+        without "let _splitting = self.changing.doubled.lock();"
+        => "widening::widening_at_the_end_of_a_snapshot";
     try_widen: "stripes are replaced while a snapshot uses their flags"
         replace "self.is_recorded()" with "false" => "widening::snapshot_beside_widening";
     remove_retiring: "a sweep takes its view of the words before it has locked each stripe"
