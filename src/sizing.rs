@@ -13,9 +13,12 @@ use crate::layout::{self, LayoutId, Properties};
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 pub(crate) const MAX_STRIPES: usize = 4096;
 
-/// The maximum number of slots of a table, just below 2^44: each stripe counts its slots in use with 32
-/// bits, and some stripes have one bucket more than the others.
-const MAX_SLOTS: u64 = MAX_STRIPES as u64 * (u32::MAX as u64 - layout::MAX_SLOTS as u64);
+/// The maximum number of slots of a table, just below 2^44. The format of snapshots has this number: no header says more,
+/// and that of a growing table without a maximum says as many.
+const MAX_SLOTS: u64 = 4096 * ((1 << 32) - 9);
+
+// Each stripe counts its slots in use with 32 bits, and some stripes have one bucket more than the others.
+const _: () = assert!(MAX_SLOTS / MAX_STRIPES as u64 + layout::MAX_SLOTS as u64 <= u32::MAX as u64);
 
 /// The buckets that a growing table begins with at the least: fewer have too few pairs.
 const MIN_FIRST: u64 = 32;
@@ -33,7 +36,7 @@ const MAX_CHOSEN_RATE: f64 = 0.02;
 /// The same of a filter that forgets: there, a false positive is a new item that is taken for seen.
 const MAX_CHOSEN_RATE_OF_EXPIRING: f64 = 0.004;
 /// The lowest target load of a growing table that a builder may request, in thousandths.
-const MIN_TARGET_LOAD: u32 = 500;
+pub(crate) const MIN_TARGET_LOAD: u32 = 500;
 /// How far the load of a growing table goes beyond the target before a bucket is split: the load is that
 /// of a sample, which is not exact.
 pub(crate) const LOAD_MARGIN: f64 = 0.01;

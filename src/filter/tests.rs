@@ -129,6 +129,36 @@ fn the_table_of_target_loads_is_right() {
     assert_eq!(documented, expected);
 }
 
+/// The tables of docs/format.md: the numbers of each layout, its sizes, and where a semi-sorted word has its parts.
+#[test]
+fn the_tables_of_the_format_are_right() {
+    let all = || LayoutId::ALL.iter().map(|layout| (layout.properties(), layout.name()));
+    let row = |name: &str, numbers: &[String]| [&[format!("`{name}`")], numbers].concat();
+    let shapes = all().map(|(layout, name)| {
+        let [bits, slots] = [layout.bits.to_string(), layout.slots.to_string()];
+        let core_bits = layout.growth.map(|growth| growth.max_core_bits.to_string());
+        let shape = [layout.encoding.to_string(), bits, slots].into_iter().chain(core_bits);
+        row(name, &shape.collect::<Vec<_>>())
+    });
+    let sizes = all().map(|(layout, name)| {
+        let loads = layout.growth.map(|growth| {
+            let most = sizing::thousandths(growth.max_target_load);
+            format!("{} to {most}", sizing::MIN_TARGET_LOAD)
+        });
+        let sizes = [layout.scatter, layout.load].map(|number| number.to_string());
+        row(name, &sizes.into_iter().chain(loads).collect::<Vec<_>>())
+    });
+    let words = all().filter(|(layout, _)| layout.encoding == 1).map(|(layout, name)| {
+        let rest = layout.bits - 4;
+        let rests = rest * layout.slots as u32;
+        let number = format!("{rests} to 63 ({} bits)", 64 - rests);
+        row(name, &[rest.to_string(), format!("0 to {}", rests - 1), number])
+    });
+    let mut documented = table_rows(include_str!("../../docs/format.md"), "| `");
+    documented.retain(|row| LayoutId::NAMES.contains(&row[0].trim_matches('`')));
+    assert!(shapes.chain(sizes).chain(words).eq(documented.iter().cloned()), "{documented:#?}");
+}
+
 #[test]
 fn the_table_of_what_is_chosen_is_right() {
     let rows = table_rows(include_str!("../storage.rs"), "/// | 0.");

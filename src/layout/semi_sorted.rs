@@ -321,6 +321,12 @@ mod tests {
         assert!(numbers::<10, 5>(15_504).pop() < Some(1 << 14), "fits");
     }
 
+    #[test]
+    fn the_starts_are_those_of_the_page() {
+        let row = format!("| start(n) | {} |", STARTS.map(|start| start.to_string()).join(" | "));
+        assert!(include_str!("../../docs/format.md").contains(&row), "{row}");
+    }
+
     /// Whatever nibbles match, their bits land where those of the rests are.
     fn widened<const REST: u32, const SLOTS: usize>() {
         for matches in 0..1_u32 << SLOTS {

@@ -35,11 +35,11 @@ const GROWING_KIND: u8 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A filter.
-    Items,
+    Items = 0,
     /// A maplet.
-    Pairs,
+    Pairs = 1,
     /// An expiring filter: items, with their generations as values.
-    Stamped,
+    Stamped = 2,
 }
 
 impl Content {

@@ -5,10 +5,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use coucal::{AnyLayout, Growable, Storage};
+use coucal::{AnyLayout, Storage};
+use coucal_reference::format::{MOST_SLOTS, at, number};
 use coucal_reference::{HASHER, Layout};
 
-use super::{Seen, builder};
+use super::{GrowingSeen, Seen, builder};
 
 /// What is restored from the golden file of this name: its bytes are those of a new snapshot.
 fn golden<L: Storage>(name: &str, new: &Seen<L>) -> Seen<L> {
@@ -63,9 +64,26 @@ fn golden_files() {
 #[test]
 fn golden_files_of_what_grows() {
     for name in ["Fp12x5", "Fp16x4", "Fp21x3", "Fp32x2"] {
-        let seen: Seen<Growable<AnyLayout>> =
+        let seen: GrowingSeen =
             builder(Layout::named(name), 5).capacity(1).max_capacity(2000).build().unwrap();
         fill(&seen, 500);
         holds(&golden(&format!("{name}-expiring-grown.coucal"), &seen), 500);
+    }
+}
+
+/// Without a capacity and without a maximum. In slots of 12 bits, generations leave growth an end.
+#[test]
+fn golden_files_without_an_end() {
+    for layout in ["Fp16x4", "Fp21x3", "Fp32x2"].map(Layout::named) {
+        let seen: GrowingSeen = builder(layout, 5).growable().build().unwrap();
+        let items = 120 * layout.slots as u64;
+        fill(&seen, items);
+        let restored = golden(&format!("{}-expiring-endless.coucal", layout.name), &seen);
+        let bytes = restored.snapshot().unwrap().into_bytes();
+        let [first, words, most] =
+            [at::FIRST, at::WORDS, at::MAX_BUCKETS].map(|field| number(&bytes, field));
+        assert_eq!(most, MOST_SLOTS / layout.slots as u64 / 2 * 2);
+        assert!(words > first);
+        holds(&restored, items);
     }
 }

@@ -8,12 +8,15 @@ use std::fs;
 use std::hash::BuildHasher;
 use std::path::PathBuf;
 
-use coucal_reference::format::{at, number};
+use coucal_reference::format::{MOST_SLOTS, at, number};
 
 use crate::common::{self, HASHER, Item, Kind, Layout, Subject, default_layout};
 
 of_each_layout!(golden_files);
-of_each_growing_layout!(golden_files_of_what_grows);
+of_each_growing_layout! {
+    golden_files_of_what_grows
+    golden_files_without_an_end
+}
 
 /// What was done to a golden filter or maplet: each item, and whether it was inserted, or removed.
 type Steps = Vec<(Item, bool)>;
@@ -46,12 +49,11 @@ fn of_maplet(keys: u64, top: u32) -> Steps {
     pairs.chain([(hash(keys), 1); 20]).map(|pair| (pair, true)).collect()
 }
 
-/// What is restored from the golden file of this name: its bytes are those of a new snapshot. All that was saved is
-/// there, and can be removed.
-fn golden(kind: Kind, name: &str, [first, most]: [usize; 2], steps: &Steps) -> Box<dyn Subject> {
-    let name = format!("{}{name}.coucal", kind.layout.name);
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
-    let empty = kind.build(first, most);
+/// What is restored from the golden file of this name, which was made by these steps from the empty one: its bytes are
+/// those of a new snapshot. All that was saved is there, and can be removed.
+fn golden(layout: Layout, name: &str, empty: &dyn Subject, steps: &Steps) -> Box<dyn Subject> {
+    let file = format!("{}{name}.coucal", layout.name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(file);
     if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() && !path.exists() {
         for &(item, is_inserted) in steps {
             assert!(if is_inserted { empty.insert(item).is_ok() } else { empty.remove(item) });
@@ -61,9 +63,11 @@ fn golden(kind: Kind, name: &str, [first, most]: [usize; 2], steps: &Steps) -> B
     let bytes = fs::read(path).unwrap();
     let [restored, emptied] = [0; 2].map(|_| empty.restored(&bytes).unwrap());
     assert_eq!(restored.bytes(), bytes);
-    assert_eq!((restored.value_bits(), restored.max_capacity()), (kind.value_bits, most));
+    let value_bits = empty.value_bits();
+    assert_eq!(restored.value_bits(), value_bits);
+    assert_eq!(restored.max_capacity() as u64, number(&bytes, at::MAX_CAPACITY));
     let printed = format!("{restored:?}");
-    assert!(printed.contains(&format!("\"{}\"", kind.layout.name)), "{printed}");
+    assert!(printed.contains(&format!("\"{}\"", layout.name)), "{printed}");
     let mut held: BTreeMap<Item, usize> = BTreeMap::new();
     for &(item, is_inserted) in steps {
         let copies = held.entry(item).or_default();
@@ -72,9 +76,9 @@ fn golden(kind: Kind, name: &str, [first, most]: [usize; 2], steps: &Steps) -> B
     assert_eq!(restored.len(), held.values().sum::<usize>());
     for (&(hash, value), &copies) in held.iter().filter(|&(_, &copies)| copies > 0) {
         let found = restored.values(hash);
-        assert!(found.contains(&value) && (kind.value_bits > 0 || found.len() >= copies));
+        assert!(found.contains(&value) && (value_bits > 0 || found.len() >= copies));
     }
-    if kind.value_bits == 0 {
+    if value_bits == 0 {
         let others = (1 << 40..).map(hash).take(10_000);
         let found = others.filter(|&hash| restored.contains(hash)).count();
         assert!(found < 1500, "{found} of 10,000 others");
@@ -88,9 +92,10 @@ fn golden(kind: Kind, name: &str, [first, most]: [usize; 2], steps: &Steps) -> B
 
 fn golden_files(layout: Layout) {
     let filter = Kind { layout, grows: false, value_bits: 0 };
-    assert!(golden(filter, "", [40; 2], &of_filter(20)).stashed().1 > 0);
     let maplet = Kind { value_bits: 3, ..filter };
-    assert!(golden(maplet, "-maplet", [60; 2], &of_maplet(20, 7)).stashed().1 > 0);
+    let [filter, maplet] = [filter.build(40, 40), maplet.build(60, 60)];
+    assert!(golden(layout, "", &*filter, &of_filter(20)).stashed().1 > 0);
+    assert!(golden(layout, "-maplet", &*maplet, &of_maplet(20, 7)).stashed().1 > 0);
 }
 
 /// Before the first split, in the middle of the second level, and after three doublings: in each of them
@@ -103,7 +108,7 @@ fn golden_files_of_what_grows(layout: Layout) {
         let steps = passing().map(|item| (item, true)).chain(of_filter(count));
         let steps = steps.chain(passing().map(|item| (item, false))).collect();
         // 32 buckets at first.
-        let grown = golden(filter, name, [layout.slots, most], &steps);
+        let grown = golden(layout, name, &*filter.build(layout.slots, most), &steps);
         assert!(grown.stashed().1 > 0);
         let words = number(&grown.bytes(), at::WORDS);
         let split = words - (1 << words.ilog2());
@@ -117,8 +122,30 @@ fn golden_files_of_what_grows(layout: Layout) {
     // In the second level.
     let maplet = Kind { value_bits: 2, ..filter };
     let steps = of_maplet(24 * layout.slots as u64, 3);
-    let grown = golden(maplet, "-maplet-grown", [1, 90 * layout.slots], &steps);
+    let empty = maplet.build(1, 90 * layout.slots);
+    let grown = golden(layout, "-maplet-grown", &*empty, &steps);
     assert!((32 * layout.slots + 1..64 * layout.slots).contains(&grown.slots()), "{grown:?}");
+}
+
+/// Without a capacity and without a maximum, after some splits. The header says the most buckets that there can be.
+fn golden_files_without_an_end(layout: Layout) {
+    let is_endless = |restored: &dyn Subject| {
+        let bytes = restored.bytes();
+        let [words, most] = [at::WORDS, at::MAX_BUCKETS].map(|field| number(&bytes, field));
+        assert_eq!(
+            (number(&bytes, at::CAPACITY), most),
+            (0, MOST_SLOTS / layout.slots as u64 / 2 * 2)
+        );
+        assert!(words > number(&bytes, at::FIRST));
+    };
+    let items = 120 * layout.slots as u64;
+    let filter = layout.filters().growable().build().unwrap();
+    is_endless(&*golden(layout, "-endless", &filter, &of_filter(items)));
+    // In slots of 12 bits, values leave growth an end.
+    if layout.bits > 12 {
+        let maplet = layout.maplets(2).growable().build().unwrap();
+        is_endless(&*golden(layout, "-maplet-endless", &maplet, &of_maplet(items, 3)));
+    }
 }
 
 /// In a table whose splits have doubled entries: more often doubled than entries had further bits at first.
@@ -128,7 +155,8 @@ fn golden_files_with_doubled_entries() {
     let keys = 500 * layout.slots as u64;
     let steps = (0..keys).map(|key| ((hash(key), key as u32 % 16), true)).collect();
     let kind = Kind { layout, grows: true, value_bits: 4 };
-    let maplet = golden(kind, "-maplet-doubled", [1, 600 * layout.slots], &steps);
+    let empty = kind.build(1, 600 * layout.slots);
+    let maplet = golden(layout, "-maplet-doubled", &*empty, &steps);
     let contents = maplet.contents();
     assert!(contents.doubled > 0);
     assert_eq!(contents.occupied - contents.doubled, keys);

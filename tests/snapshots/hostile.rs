@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 
 use coucal::{Error, StableHashBuilder};
-use coucal_reference::format::{HEADER, at, forged, number, one_slot, put};
+use coucal_reference::format::{HEADER, MOST_SLOTS, at, forged, number, one_slot, put};
 use coucal_reference::judged;
 
 use crate::common::{Kind, LAYOUTS, Layout, default_layout, widths};
@@ -155,7 +155,26 @@ fn other_fields(layout: Layout) {
                 assert_eq!(fault(&with(&bytes, capacity, most)), None);
                 impossible(&with(&bytes, capacity, most + 1), "an item too many");
             }
+            let most = MOST_SLOTS / layout.slots as u64;
+            assert_eq!(fault(&with(bytes, at::MAX_BUCKETS, most)), None);
+            impossible(&with(bytes, at::MAX_BUCKETS, most + 1), "a bucket too many");
+            // No more entries are doubled than there are, and no more values of them than there are.
+            let entries = number(bytes, at::OCCUPIED) + number(bytes, at::COPIES);
+            let stated = Error::WrongLen { stated: entries as usize, found: 0 };
+            assert_eq!(fault(&with(bytes, at::DOUBLED, entries)), Some(stated));
+            impossible(&with(bytes, at::DOUBLED, entries + 1), "an entry too many is doubled");
+            let values = u64::from(kind.top()) + 1;
+            let doubled = |doubled: u64, values: u64| {
+                with(&with(bytes, at::DOUBLED, doubled), at::DOUBLED_VALUES, values)
+            };
+            assert_eq!(fault(&doubled(values, values)), Some(Error::Truncated));
+            impossible(&doubled(values + 1, values + 1), "a value too many is doubled");
+            impossible(&doubled(values - 1, values), "fewer are doubled than values");
         } else {
+            for capacity in (0..6 * layout.slots).chain([1000, 4321]) {
+                let built = kind.build(0, capacity).bytes();
+                assert_eq!(fault(&built), None, "{kind:?} for {capacity}");
+            }
             let bytes = kind.build(0, 100 * layout.slots).bytes();
             one_size(&bytes, &[at::FIRST, at::WORDS, at::MAX_BUCKETS], 1..=1);
             one_size(&bytes, &[at::CAPACITY, at::MAX_CAPACITY], 1..=2 * layout.slots);
@@ -252,19 +271,24 @@ fn other_entries(layout: Layout) {
         let invalid = other_entries_of(kind, bytes, &buckets);
         assert_eq!(invalid > 0, kind.grows || kind.value_bits > 0, "{kind:?}");
     }
-    if layout.name == "Fp12x5" {
-        // By the first size, entries may know no more than their buckets tell: but not where these are split.
+    if layout.grows() {
+        // By a small first size, entries may know no more than their buckets tell: but not where these are split. By a
+        // large one, no more than in a table that began with 32 buckets.
         let kind = filters(layout, true);
-        let bytes = forged(&saved(kind), |bytes| {
-            bytes.resize(HEADER + 8 * 266 + 8, 0);
-            bytes[HEADER..].fill(0);
-            let fields =
-                [at::FIRST, at::WORDS, at::MAX_BUCKETS, at::OCCUPIED, at::STASHED, at::COPIES];
-            for (at, value) in fields.into_iter().zip([2, 266, 1000, 0, 0, 0]) {
-                put(bytes, at, value);
-            }
-        });
-        assert!(other_entries_of(kind, &bytes, &[0, 9, 10, 255, 256, 265]) > 0);
+        for (first, words, buckets) in
+            [(2, 266, [0, 9, 10, 255, 256, 265]), (64, 70, [0, 5, 6, 63, 64, 69])]
+        {
+            let bytes = forged(&saved(kind), |bytes| {
+                bytes.resize(HEADER + 8 * words as usize + 8, 0);
+                bytes[HEADER..].fill(0);
+                let fields =
+                    [at::FIRST, at::WORDS, at::MAX_BUCKETS, at::OCCUPIED, at::STASHED, at::COPIES];
+                for (at, value) in fields.into_iter().zip([first, words, 1000, 0, 0, 0]) {
+                    put(bytes, at, value);
+                }
+            });
+            assert!(other_entries_of(kind, &bytes, &buckets) > 0);
+        }
     }
 }
 

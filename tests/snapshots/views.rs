@@ -1,13 +1,17 @@
 //! Views of the bytes of snapshots: they say what the filter said, and no bytes make them panic.
 
 use coucal::{CuckooFilterView, CuckooMapletView, Error, StableHashBuilder};
-use coucal_reference::format::{HEADER, Value};
+use coucal_reference::format::{HEADER, PAIR, Value, at, forged, number, put};
 
 use crate::common::{HASHER, Item, Kind, Layout, Subject, default_layout, hashes, usually, widths};
 
-of_each_layout!(views);
+of_each_layout! {
+    views
+    trusted_headers
+}
+of_each_growing_layout!(stashed_entries_of_several_lengths);
 
-/// Also with entries of several lengths in the stash, and with doubled ones.
+/// Also with doubled entries.
 fn views(layout: Layout) {
     for kind in Kind::all(layout, widths) {
         let sizes: &[_] = match (kind.value_bits, kind.grows) {
@@ -45,6 +49,41 @@ fn is_viewed(subject: &dyn Subject, items: usize) {
     each_damage_is_looked_at(subject, &bytes, &hashes[..100]);
 }
 
+/// Filters that began with more buckets know more of their items. Merged into one whose buckets are full of copies, the
+/// entries of each are stashed, as long as they were.
+fn stashed_entries_of_several_lengths(layout: Layout) {
+    for value_bits in [0, 2] {
+        let kind = Kind { layout, grows: true, value_bits };
+        let hot: Vec<u64> = hashes(23).take(5).collect();
+        let of_parts: Vec<u64> = hashes(24).take(3).collect();
+        let insert = |subject: &dyn Subject, items: &[u64], value| {
+            for &hash in items {
+                (0..20).for_each(|_| subject.insert((hash, value & kind.top())).expect("room"));
+            }
+        };
+        let whole = kind.build(1, 100_000);
+        insert(&*whole, &hot, 0);
+        for part in 0..3 {
+            let other = kind.build((28 << part) * layout.slots, 100_000);
+            insert(&*other, &hot, part);
+            // Of these some have one length, some two.
+            insert(&*other, &of_parts[part as usize..], part);
+            whole.merge(&*other).expect("room");
+        }
+        let bytes = whole.bytes();
+        let stash = &bytes[HEADER + 8 * number(&bytes, at::WORDS) as usize..];
+        let stashed = stash.chunks(PAIR).take(number(&bytes, at::STASHED) as usize);
+        let mut lengths: Vec<_> = stashed.map(|entry| number(entry, 8) >> 32 & 127).collect();
+        lengths.dedup();
+        assert!(lengths.len() >= 4, "{lengths:?}: {whole:?}");
+        // A maplet tells each value once.
+        let least = if value_bits > 0 { 3 } else { 80 };
+        assert!(hot.iter().all(|&hash| whole.values(hash).len() >= least), "{whole:?}");
+        let others: Vec<u64> = hashes(25).take(1000).collect();
+        whole.assert_viewed(&bytes, &[hot, of_parts, others].concat());
+    }
+}
+
 /// A trusted view of damaged words and entries gives some answer; one that is checked says that they are.
 fn each_damage_is_looked_at(subject: &dyn Subject, bytes: &[u8], hashes: &[u64]) {
     for (damage, &byte) in [0xff, 1, 0x80, 0x55].iter().enumerate() {
@@ -56,6 +95,41 @@ fn each_damage_is_looked_at(subject: &dyn Subject, bytes: &[u8], hashes: &[u64])
         let is_damaged = damaged != bytes;
         assert_eq!(subject.viewed(&damaged, false, hashes).is_err(), is_damaged);
         assert!(subject.viewed(&damaged, true, hashes).is_ok());
+    }
+}
+
+/// A trusted view of a header with the right checksum gives some answer, or says that there is no such table: the sizes
+/// with which nothing could be looked up, and more items that are none of their own than entries.
+fn trusted_headers(layout: Layout) {
+    for kind in Kind::each(layout, 2) {
+        let subject = kind.build(10, 100);
+        let hashes: Vec<u64> = hashes(29).take(40).collect();
+        for &hash in &hashes[..10] {
+            subject.insert((hash, 0)).expect("room");
+        }
+        (0..20).for_each(|_| subject.insert((hashes[0], 0)).expect("room"));
+        let bytes = subject.bytes();
+        let viewed = |field: usize, value: u64| {
+            let changed = forged(&bytes, |bytes| put(bytes, field, value));
+            subject.viewed(&changed, true, &hashes).err()
+        };
+        let impossible = |words| Some(Error::ImpossibleTable { words });
+        let words = number(&bytes, at::WORDS);
+        let fields = (at::FIRST..at::HASHER).step_by(8);
+        for field in fields.chain([at::STASHED, at::COPIES, at::DOUBLED_VALUES]) {
+            let old = number(&bytes, field);
+            let near = (0..4).flat_map(|by| [old.wrapping_add(by), old.wrapping_sub(by)]);
+            for value in near.chain((0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit])) {
+                drop(viewed(field, value));
+            }
+        }
+        for size in [0, 1] {
+            assert_eq!(viewed(at::FIRST, size), impossible(words), "{kind:?}");
+            assert_eq!(viewed(at::WORDS, size), impossible(size), "{kind:?}");
+        }
+        let entries = number(&bytes, at::OCCUPIED) + number(&bytes, at::COPIES);
+        assert_eq!(viewed(at::DOUBLED, entries), None, "{kind:?}");
+        assert_eq!(viewed(at::DOUBLED, entries + 1), impossible(words), "{kind:?}");
     }
 }
 
