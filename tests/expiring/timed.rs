@@ -199,7 +199,7 @@ impl Hash for Meddling<'_> {
 #[test]
 fn room_that_others_make_meanwhile() {
     let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
-    let refused = (0_u64..).find(|item| seen.insert(item) == Err(Error::WindowFull)).unwrap();
+    let refused = (0..1000_u64).find(|item| seen.insert(item) == Err(Error::WindowFull)).unwrap();
     seen.set_forget_oldest_when_full(true);
     let item = Meddling { seen: &seen, hashed: Cell::new(0), item: refused };
     assert_eq!(seen.insert_many(&[&item], &mut [false]), Ok(1));
