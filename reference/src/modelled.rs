@@ -1,6 +1,7 @@
 //! A filter or a maplet beside its model.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use coucal::{Error, Snapshot};
 
@@ -37,7 +38,7 @@ pub enum Op {
     /// One time in 64; as often it becomes again what it was at first.
     Clear(u8),
     Reserve(u16),
-    /// In the place of the filter one that was restored.
+    /// In the place of the filter a copy of it, or one that was restored.
     Restore,
     /// The other one into this one.
     Merge,
@@ -56,6 +57,8 @@ pub enum Op {
 /// A filter or a maplet, and what it must hold.
 pub struct Modelled {
     subject: Box<dyn Subject>,
+    /// The subject that was copied or restored first. The same is done to it from then on.
+    original: Option<Box<dyn Subject>>,
     /// What the subject was at first.
     bytes: Vec<u8>,
     start: Contents,
@@ -95,6 +98,7 @@ impl Modelled {
             slots_and_stashed: (subject.slots(), subject.stashed()),
             start,
             subject,
+            original: None,
         };
         modelled.check();
         modelled
@@ -235,6 +239,16 @@ impl Modelled {
         assert!(self.subject.capacity() >= least, "{op:?}: {:?}", self.subject);
     }
 
+    /// Does the same to the subject and to its original: the answers are equal, and so is each byte afterwards.
+    fn both<A: PartialEq + Debug>(&self, operation: impl Fn(&dyn Subject) -> A) -> A {
+        let answer = operation(&*self.subject);
+        if let Some(original) = &self.original {
+            assert_eq!(operation(&**original), answer, "{:?}", self.subject);
+            assert!(original.bytes() == self.subject.bytes(), "{original:?} {:?}", self.subject);
+        }
+        answer
+    }
+
     /// Removes some of what is there, where there would be too much with `more` items. Which ones, a key tells.
     fn make_way(&mut self, key: u16, more: usize) {
         let excess = (self.model.len() + more).saturating_sub(self.fill);
@@ -249,7 +263,7 @@ impl Modelled {
     }
 
     fn clear(&mut self) {
-        self.subject.clear();
+        self.both(Subject::clear);
         self.model.clear();
         self.held.clear();
         self.follow();
@@ -257,6 +271,7 @@ impl Modelled {
 
     fn begin_again(&mut self) {
         self.subject = self.subject.restored(&self.bytes).expect("what it was at first");
+        self.original = None;
         self.model = Model::new(&self.start);
         self.held.clear();
         self.follow();
@@ -371,8 +386,8 @@ impl Modelled {
     fn insert_many(&mut self, items: &[Item]) -> Result<(), Error> {
         let known = self.known();
         let inserted = match items {
-            &[item] => self.subject.insert(item),
-            _ => self.subject.insert_many(items),
+            &[item] => self.both(|subject| subject.insert(item)),
+            _ => self.both(|subject| subject.insert_many(items)),
         };
         let stored = inserted.as_ref().err().map_or(items.len(), Error::stored);
         self.add(&items[..stored], known);
@@ -400,9 +415,9 @@ impl Modelled {
 
     fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>) {
         let &[item] = items else {
-            return self.subject.insert_unique_each(items);
+            return self.both(|subject| subject.insert_unique_each(items));
         };
-        match self.subject.insert_unique(item) {
+        match self.both(|subject| subject.insert_unique(item)) {
             Ok(new) => (vec![new], None),
             Err(error) => (Vec::new(), Some(error)),
         }
@@ -431,8 +446,8 @@ impl Modelled {
                 }
             }
             let replaced = match items {
-                &[(item, new)] => vec![self.subject.replace(item, new)],
-                _ => self.subject.replace_each(items),
+                &[(item, new)] => vec![self.both(|subject| subject.replace(item, new))],
+                _ => self.both(|subject| subject.replace_each(items)),
             };
             assert_eq!(replaced, expected, "{:?}", self.subject);
             self.settle();
@@ -466,7 +481,7 @@ impl Modelled {
         self.settle();
         for &item in items {
             if self.model.count(self.entry(item)) == 0 {
-                assert!(!self.subject.remove(item), "{:?}", self.subject);
+                assert!(!self.both(|subject| subject.remove(item)), "{:?}", self.subject);
             }
         }
     }
@@ -482,7 +497,7 @@ impl Modelled {
         // Where nothing is doubled, each entry is that of an item, also of one that the subject held at first.
         let items = if self.is_exact { entries } else { held };
         self.model.forget(items);
-        assert_eq!(self.subject.remove_value(value), items, "{:?}", self.subject);
+        assert_eq!(self.both(|subject| subject.remove_value(value)), items, "{:?}", self.subject);
         self.settle();
     }
 
@@ -493,7 +508,7 @@ impl Modelled {
         insert: fn(&dyn Subject, Item) -> Result<bool, Error>,
     ) {
         let known = self.known();
-        match insert(&*self.subject, item) {
+        match self.both(|subject| insert(subject, item)) {
             Ok(new) => {
                 assert_eq!(new, is_absent, "{:?}", self.subject);
                 if new {
@@ -514,7 +529,7 @@ impl Modelled {
         }
         // Nothing but what was inserted, if it may be that of another item.
         let may_change = |old| self.is_exact || self.held.contains_key(&(hash, old));
-        let old = self.subject.update(hash, &|old| may_change(old).then_some(new));
+        let old = self.both(|subject| subject.update(hash, &|old| may_change(old).then_some(new)));
         let values = self.model.values(hash);
         assert!(old.map_or(values.is_empty(), |old| values.contains(&old)), "{:?}", self.subject);
         if let Some(old) = old.filter(|&old| may_change(old)) {
@@ -528,8 +543,8 @@ impl Modelled {
 
     fn removed(&self, items: &[Item]) -> Vec<bool> {
         match items {
-            &[item] => vec![self.subject.remove(item)],
-            _ => self.subject.remove_each(items),
+            &[item] => vec![self.both(|subject| subject.remove(item))],
+            _ => self.both(|subject| subject.remove_each(items)),
         }
     }
 
@@ -543,7 +558,7 @@ impl Modelled {
         let subject = self.subject();
         let wanted = entries(subject) + additional;
         let (slots, max_capacity) = (subject.slots(), subject.max_capacity());
-        match subject.reserve(additional) {
+        match self.both(|subject| subject.reserve(additional)) {
             Ok(()) => {
                 let doubled = subject.contents().doubled;
                 assert!(wanted <= max_capacity && (subject.capacity() >= wanted || doubled > 0));
@@ -556,15 +571,22 @@ impl Modelled {
         assert!(subject.slots() >= slots);
     }
 
-    fn restore(&mut self) {
+    /// Goes on with a copy, or one that was restored, in the place of the subject.
+    pub fn restore(&mut self) {
         let bytes = self.subject.bytes();
-        self.subject = self.subject.restored(&bytes).expect("what was just written");
-        assert_eq!(self.subject.bytes(), bytes);
+        let restored = if self.subject.len().is_multiple_of(2) {
+            self.subject.restored(&bytes).expect("what was just written")
+        } else {
+            self.subject.copied().expect("memory")
+        };
+        assert_eq!(restored.bytes(), bytes);
+        let before = std::mem::replace(&mut self.subject, restored);
+        self.original.get_or_insert(before);
     }
 
     fn merge(&mut self, other: &Self) {
         assert!(!self.is_exact || self.start.geometry.first == other.start.geometry.first);
-        match self.subject.merge(other.subject()) {
+        match self.both(|subject| subject.merge(other.subject())) {
             Ok(()) => {
                 self.model.merge(&other.model);
                 for (&item, &copies) in &other.held {

@@ -19,9 +19,11 @@
 //! words. Words before cells: a lookup that reads a word after a removal also sees all cells that were there before it.
 //! The other way, an entry leaves the cells after the version was bumped.
 //!
-//! **Back.** A removal that frees a slot looks at one entry of the shard, and puts a copy of it into a bucket if there
-//! is room: so the stash of a table that was full for a while empties itself. Which entry that is depends on the item
-//! that was removed and on what is in the shard: so equal operations give equal tables, also after one was restored.
+//! **Back.** A removal that frees a slot, of an item of a group of which something is stashed, looks at one entry of the
+//! shard, and puts a copy of it into a bucket if there is room: so the stash of a table that was full for a while empties
+//! itself. Which entry that is depends on the item that was removed and on what is in the shard: so equal operations give
+//! equal tables, also after one was restored. A growing table that was restored may have fewer versions, and so other
+//! groups that share one. Nothing that is stored depends on that: it is decided by the group alone.
 
 mod cells;
 
@@ -427,14 +429,19 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// An entry in the shard of an item that was removed, or none: another one for each item, and for each number of
-    /// copies in the shard.
+    /// Chooses an entry in the shard of an item that was removed, if something of the item's own group is stashed: another
+    /// one for each item, and for each number of copies in the shard.
     fn choose_stashed(self, removed: Key) -> Option<Place> {
-        let cells = self.cells_of(self.group_of(removed))?;
+        let group = self.group_of(removed);
+        let cells = self.cells_of(group)?;
+        let writer = cells.lock();
+        if writer.of_group(self.in_shard(group)) == 0 {
+            return None;
+        }
         let Place { position, entry } = removed.even();
         let copies = cells.copies().rotate_left(48);
         let number = position ^ u64::from(entry.bits()) << 32 ^ copies;
-        cells.lock().choose(geometry::mix(number))
+        writer.choose(geometry::mix(number))
     }
 }
 

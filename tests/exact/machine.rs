@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 const FIRST_CELLS: usize = 56;
 
 /// What is built for a first and a greatest number of items, with values of this length.
-type New<'a> = &'a dyn Fn(usize, usize, u32) -> Result<Box<dyn Subject>, Error>;
+pub type New<'a> = &'a dyn Fn(usize, usize, u32) -> Result<Box<dyn Subject>, Error>;
 
 /// Runs a test with random cases: so many, or with `COUCAL_LONG` ten times as many.
 pub fn check<S: Strategy<Value: Debug>>(count: u32, strategy: S, test: impl Fn(S::Value)) {
@@ -36,7 +36,7 @@ pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
         20 => keys().prop_map(|(first, count)| Op::LookMany(first, count)),
         2 => prop_oneof![Just(Op::Clear(0)), Just(Op::Clear(4))],
         10 => (0..300_u16).prop_map(Op::Reserve),
-        10 => Just(Op::Restore),
+        20 => Just(Op::Restore),
         5 => key().prop_map(Op::RemoveValue),
         20 => key().prop_map(Op::InsertIfAbsent),
         20 => key().prop_map(Op::InsertPairIfAbsent),

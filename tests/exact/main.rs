@@ -1,6 +1,7 @@
 //! Random operations of one thread against exact models, of filters and maplets of one layout: compiled in seconds.
 
 mod machine;
+mod sizes;
 
 use coucal::{Builder, CuckooFilter, CuckooMaplet, Fp12x5, MapletBuilder, StableHashBuilder};
 use coucal_reference::{HASHER, Layout, boxed};
@@ -38,6 +39,28 @@ fn growing_filters() {
 #[test]
 fn growing_maplets() {
     growing(400, layout().longest_values(), &|first, most, bits| {
+        boxed(|| maplets_for(first, bits).max_capacity(most).build())
+    });
+}
+
+#[test]
+fn filters_of_each_size() {
+    sizes::fixed(&|_, most, _| boxed(|| filters_for(most).build()));
+}
+
+#[test]
+fn maplets_of_each_size() {
+    sizes::fixed(&|_, most, bits| boxed(|| maplets_for(most, bits).build()));
+}
+
+#[test]
+fn growing_filters_of_each_size() {
+    sizes::growing(&|first, most, _| boxed(|| filters_for(first).max_capacity(most).build()));
+}
+
+#[test]
+fn growing_maplets_of_each_size() {
+    sizes::growing(&|first, most, bits| {
         boxed(|| maplets_for(first, bits).max_capacity(most).build())
     });
 }

@@ -421,6 +421,8 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::table::buckets::growing::Growing;
+    use crate::table::buckets::stripes::Stripes;
+    use crate::table::geometry::mix;
     use crate::table::items::path::{FIRST_SEARCH_BUCKETS, OPENED};
 
     type Fp16x4 = Packed<16, 4>;
@@ -461,6 +463,26 @@ mod tests {
         let growing = table.buckets.growing().unwrap();
         let halts = [4095, 5000, 5001, 8191, 8192, 8193].map(|buckets| growing.next_halt(buckets));
         assert_eq!(halts, [4095, 5000, 5056, 8192, 8192, 8320]);
+    }
+
+    /// A table may have more stripes than its buckets call for, and one that was restored has not. Both split alike.
+    #[test]
+    fn a_sample_does_not_depend_on_the_number_of_stripes() {
+        const MOST: u64 = 1 << 20;
+        for buckets in [3000, 4096, 5000, 8191, 30_000, 40_000, 65_535] {
+            let stripes = [buckets, 8 * buckets].map(|reached| {
+                let count = Control::stripes(reached, MOST);
+                let stripes = Stripes::try_new(count, MOST).unwrap();
+                (0..buckets as usize).for_each(|at| stripes.count(at, mix(at as u64) as usize % 5));
+                stripes
+            });
+            assert!(stripes[0].len() < stripes[1].len());
+            for bucket in (0..buckets as usize).step_by(97) {
+                let [load, with_more] =
+                    stripes.each_ref().map(|s| s.load_near(bucket, buckets as usize, SAMPLE));
+                assert!(load.total_cmp(&with_more).is_eq(), "{bucket} of {buckets}");
+            }
+        }
     }
 
     /// Where more than twice as many entries were doubled as are expected at the maximum, no split doubles more.

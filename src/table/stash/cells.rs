@@ -512,6 +512,11 @@ impl<'a> Writer<'a> {
         self.owned.of_groups.iter().skip(group % versions).step_by(versions).sum()
     }
 
+    /// The number of entries of this group.
+    pub(super) fn of_group(&self, group: usize) -> u32 {
+        self.owned.of_groups[group]
+    }
+
     /// Stores these entries, none of which is there, each with the number of its group. Takes time in proportion to
     /// their number, also where all are on one way. No other thread looks meanwhile.
     pub(super) fn fill(&mut self, entries: &mut [(usize, CellWords)]) -> Result<(), NoMemory> {
