@@ -6,9 +6,7 @@ use core::marker::PhantomData;
 
 pub(crate) use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU32;
-pub(crate) use loom::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering, fence,
-};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 
 /// An access to shared memory, a lock taken, or words allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +112,24 @@ impl AtomicU64 {
         let before = self.atomic.fetch_add(value, order);
         stepped(Step::Add);
         before
+    }
+}
+
+/// loom's atomic pointer.
+#[derive(Debug)]
+pub(crate) struct AtomicPtr<T>(loom::sync::atomic::AtomicPtr<T>);
+
+impl<T> AtomicPtr<T> {
+    pub(crate) fn new(value: *mut T) -> Self {
+        Self(loom::sync::atomic::AtomicPtr::new(value))
+    }
+
+    pub(crate) fn load(&self, order: Ordering) -> *mut T {
+        self.0.load(modelled(order, Ordering::Acquire))
+    }
+
+    pub(crate) fn store(&self, value: *mut T, order: Ordering) {
+        self.0.store(value, modelled(order, Ordering::Release));
     }
 }
 

@@ -464,6 +464,10 @@ pub fn narrow<M: Subject>(shared: &M::Shared) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
     let control = Control::try_new(2, table.max_buckets()).expect("memory for a model");
+    // loom lets a `SeqCst` load read another store than a `SeqCst` one, whatever was stored since. So the directory that
+    // threads find is stored as the one that replaces it.
+    let words = growing.chunks().try_longer(table.buckets.reached()).expect("memory for a model");
+    growing.chunks().lengthen(words);
     let read = &growing.changing.read;
     read.versions.replace(Node::try_new(control.versions).expect("memory for a model"));
     read.stripes.replace(Node::try_new(control.stripes).expect("memory for a model"));

@@ -128,8 +128,10 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         // Acquire: pairs with the Release in `try_add`. Whoever sees the number sees the pointers, and their
         // directory or a newer one.
         let len = self.len.load(Ordering::Acquire);
-        // Acquire: pairs with the Release in `try_add_directory`. A newer one than that may not be told of yet.
-        let places = self.newest.load(Ordering::Acquire);
+        // SeqCst: pairs with the store in `lengthen`. Whoever begins after something was stored in the words that have
+        // replaced others reads it there. As an Acquire load it pairs with the Release in `try_add_directory`. A newer
+        // directory than that of the number may not be told of yet.
+        let places = self.newest.load(Ordering::SeqCst);
         View { places, len, array: PhantomData }
     }
 
@@ -273,8 +275,9 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         directory.fill_with(|| Place::new(slab.cast()));
         let directory = Box::into_raw(directory);
         owned.directories.push(directory);
-        // Release, both: they pair with the loads in `view`.
-        self.newest.store(directory.cast(), Ordering::Release);
+        // SeqCst: pairs with the load in `view`, which comes after this, or before all that is stored in the copies.
+        self.newest.store(directory.cast(), Ordering::SeqCst);
+        // Release: pairs with the load in `view`.
         self.len.store(len, Ordering::Release);
         // Relaxed: a number that orders nothing.
         self.bytes.store(owned.bytes(), Ordering::Relaxed);

@@ -5,7 +5,7 @@
 //! These models run with `SeqCst` as loom has it, all others with Acquire and Release in its place.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::Maplet;
 use coucal::{Growable, GrowingLayout, Layout, Storage};
@@ -113,6 +113,8 @@ growing_models! {
         apart_in_growing::<L>(), 44_000, 2, [(Thread::insert, Thread::contains, false); 2],
         |model| model.thread(|t| assert_eq!(t.split(1), 1)),
     );
+    // The removal is over before the insert begins, by the flag alone, and the words have been replaced meanwhile.
+    removal_beside_widening_then_a_unique_insert
     // The split drops a value that leaves.
     split_that_drops_and_insert_then_lookups = check_unrecorded(
         leaves_and_other(Maplets::<Growable<L>>::growable(4, 8)), 8600,
@@ -225,4 +227,28 @@ fn insert_and_split_with_insert_then<L: GrowingLayout + Layout>(look: Operation<
     let split_and_insert: Operation<Growable<L>> = |t, item| t.split(1) == 1 && t.insert(item);
     let sides = [(Thread::insert as Operation<_>, look, false), (split_and_insert, look, false)];
     check(apart_in_growing::<L>(), 2000, 3, sides);
+}
+
+/// An `insert_unique` that says "it was there" has looked at the words alone, without a version: they must be the newest.
+fn removal_beside_widening_then_a_unique_insert<L: GrowingLayout + Layout>() {
+    let setup = Setup::<Growable<L>>::growable(2, 4).narrow();
+    let (setup, [x]) = storing(items(setup, [(0, 1)]), |s, items| s.store(0, &items));
+    setup.exact_seq_cst().check_with(190, 3, move |model| {
+        let flag = Arc::new(loom::sync::atomic::AtomicBool::new(false));
+        // loom lets a `SeqCst` load read a value that was not stored, whatever was stored since.
+        flag.store(false, Ordering::SeqCst);
+        // Not loom's, which runs one thread at a time.
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (set, was_over) = (Arc::clone(&flag), Arc::clone(&is_over));
+        model.thread(move |t| {
+            t.widen();
+            assert!(t.remove(x));
+            is_over.store(!flag.load(Ordering::SeqCst), Ordering::Relaxed);
+        });
+        model.thread(move |t| {
+            set.store(true, Ordering::SeqCst);
+            let is_new = t.insert_unique(x);
+            assert!(is_new || !was_over.load(Ordering::Relaxed), "the removal was over");
+        });
+    });
 }

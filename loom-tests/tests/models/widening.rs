@@ -50,10 +50,7 @@ growing_models! {
     // The new versions know of what is stashed.
     lookup_of_what_is_stashed: [x, _] = going_back(four_buckets::<L>(), 0, 1)
         => [widen()] || [contains(x)], 2000, 2;
-    insert_into_the_stash: [x] = adding(
-        with(four_buckets::<L>(), [(0, 1)], |s, [low]| s.fill(0, low).fill(1, low)),
-        |s, [low]| [s.item_of_group(0, 1, low)],
-    ) => [widen()] || [insert(x), contains(x)], 8800, 2;
+    insert_into_the_stash: [x] = no_room::<L>() => [widen()] || [insert(x), contains(x)], 8800, 2;
     // A slot is freed, and what is stashed goes there.
     going_back_after_widening_against_lookup: [x, low] = going_back(four_buckets::<L>(), 0, 1)
         => [widen(), remove(low)] || [contains(x)], 31_000, 2;
@@ -70,7 +67,9 @@ growing_models! {
         Maplets::<Growable<L>>::growable(2, 4), (0, 1), 0,
     ) => [widen(), maybe(remove(x1))]
         || [maybe(remove_value(x1, 1)), !contains_key(x1)], 1100, 2, narrow;
-    lookup_that_a_flag_orders
+    lookup_that_a_flag_orders = ordered_by_a_flag::<L>(items(two_buckets::<L>(), [(0, 1)]), 650, 3);
+    // The lookup has the newest words, and must not take an old version for one of a group of which nothing is stashed.
+    lookup_of_what_is_stashed_that_a_flag_orders = ordered_by_a_flag::<L>(no_room::<L>(), 1200, 2);
 }
 
 /// An empty table of two buckets, which become four.
@@ -86,6 +85,12 @@ fn one_goes<L: GrowingLayout + Layout>() -> With<Growable<L>, 1> {
 /// An empty table of four buckets, which is as large as it gets.
 fn four_buckets<L: GrowingLayout + Layout>() -> Growing<L> {
     Setup::growable(4, 4).narrow()
+}
+
+/// An item whose two buckets are full.
+fn no_room<L: GrowingLayout + Layout>() -> With<Growable<L>, 1> {
+    let full = with(four_buckets::<L>(), [(0, 1)], |s, [low]| s.fill(0, low).fill(1, low));
+    adding(full, |s, [low]| [s.item_of_group(0, 1, low)])
 }
 
 /// A writer may get a new stripe as soon as there is one, and a lookup may have begun before.
@@ -115,9 +120,12 @@ fn kick_beside_widening_against_lookup<L: GrowingLayout + Layout>() {
 
 /// A lookup that begins after an insert in the order of `SeqCst` accesses finds the item, though nothing else orders
 /// them.
-fn lookup_that_a_flag_orders<L: GrowingLayout + Layout>() {
-    let (setup, [x]) = items(two_buckets::<L>(), [(0, 1)]);
-    setup.exact_seq_cst().check_with(2300, 3, move |model| {
+fn ordered_by_a_flag<L: GrowingLayout + Layout>(
+    (setup, [x]): With<Growable<L>, 1>,
+    floor: usize,
+    preemptions: usize,
+) {
+    setup.exact_seq_cst().check_with(floor, preemptions, move |model| {
         let flags = Arc::new((AtomicBool::new(false), std::sync::atomic::AtomicBool::new(false)));
         // loom lets a `SeqCst` load read a value that was not stored, whatever was stored since.
         flags.0.store(false, Ordering::SeqCst);

@@ -61,7 +61,7 @@ const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
 /// Models that notice weaker orderings of a file, most likely, by how the path of the file begins. They are run first.
 pub const LIKELY: &[(&str, &str)] = &[
     ("src/expiring/timer.rs", "timer::"),
-    ("src/sync/array.rs", "array::"),
+    ("src/sync/array.rs", "array:: order::removal_beside_widening"),
     ("src/sync/kept.rs", "widening::split_after_widening widening::lookup_that_a_flag_orders"),
     ("src/sync/lock.rs", "lock::"),
     (
@@ -100,7 +100,7 @@ pub const LIKELY: &[(&str, &str)] = &[
     ),
     (
         "src/table/buckets/versions.rs",
-        "kicks::kick_against_lookup batches::clear_against_lookups widening::split_after widening::lookup_that \
+        "kicks::kick_against_lookup batches::clear_against_lookups widening::split_after widening::lookup_ \
             stopped::widening stash::going_back_against_lookup stash::insert_known stash::cell_used_again \
             order::stashed_insert_and order::stashed_removal_and",
     ),
