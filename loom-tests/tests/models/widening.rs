@@ -26,6 +26,16 @@ growing_models! {
         => [widen(), insert(new)] || [contains(moved)], 1000, 2, narrow;
     kick_after_widening_against_lookup_the_other_way: [moved, new, _] = one_hop::<Growable<L>>(3, 0)
         => [widen(), insert(new)] || [contains(moved)], 1000, 2, narrow;
+    // The lookup looks for `moved` in the stash as well, where another item of its group is: it has the number of an old
+    // version, and compares it with that of a new one.
+    kick_after_widening_with_something_stashed: [moved, new] = adding(
+        one_hop::<Growable<L>>(3, 0),
+        |s, [moved, new, _]| {
+            let stashed = s.item_of_group(0, 3, moved);
+            s.stash(&[stashed]);
+            [moved, new]
+        },
+    ) => [widen(), insert(new)] || [contains(moved)], 560, 2, narrow;
     kick_beside_widening_against_lookup
     // What moved under an old version is copied as it is.
     split_before_widening_against_lookup: [goes] = one_goes::<L>()

@@ -492,6 +492,9 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.is_recorded()" with "false" => "widening::snapshot_beside_widening";
     take_over: "new versions do not know of what is stashed"
         replace "version | u64::from(any_stashed(group))" with "version" => STASH_AND_WIDENING;
+    take_over: "new versions begin at 0"
+        replace "old.counter(group).load(Ordering::Relaxed) & !STASHED" with "old.counter(group).load(Ordering::Relaxed) & 0"
+        => "widening::kick_after_widening_with_something_stashed";
     validate_with_stash: "a later round of a lookup validates a version that was replaced"
         without "self.version != RETIRED &&" => STASH_AND_WIDENING;
 
