@@ -98,7 +98,9 @@ fn of_keys<K: Hash>(
     };
     for from in (0..items).step_by(CHUNK) {
         let chunk = chunk(Which::InOrder, from, items.min(from + CHUNK as u64));
-        subjects.iter().for_each(|subject| subject.insert(&chunk));
+        for subject in &subjects {
+            subject.insert(&chunk);
+        }
     }
     let mut nanos = [(); 3].map(|()| [(); 3].map(|()| Vec::new()));
     for (index, from) in (0..plan.operations).step_by(CHUNK).enumerate() {
