@@ -211,7 +211,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         // Those of the first words.
         let bytes = sizing::in_address_space(sizing.initial.saturating_mul(8));
         let state = State::try_new(sizing).map_err(|_| Error::OutOfMemory { bytes })?;
-        let state = state.with_promise(sizing.promise(request));
+        let state = state.with_promised_rate(request.rate);
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,

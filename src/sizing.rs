@@ -30,7 +30,7 @@ pub(crate) const MAX_DOUBLED: u64 = 4;
 /// Bits of a slot beside the value with which growth does not end: a new entry knows 7 bits beyond its bucket.
 const ENDLESS_BITS: u32 = 12;
 /// A rate holds up to this number of items in a growing table for which no maximum was given.
-const ENDLESS_ITEMS: u64 = 1 << 40;
+pub(crate) const ENDLESS_ITEMS: u64 = 1 << 40;
 /// The highest rate of a growing table whose layout is chosen without one: at its maximum, or after ten doublings.
 const MAX_CHOSEN_RATE: f64 = 0.02;
 /// The same of a filter that forgets: there, a false positive is a new item that is taken for seen.
@@ -64,13 +64,6 @@ pub struct Request {
     pub(crate) expires: bool,
     /// The layout that was named, if one was.
     pub(crate) only: Option<LayoutId>,
-}
-
-/// A rate that the user gave: with up to this number of items, the rate of false positives is no higher.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Promise {
-    pub(crate) rate: f64,
-    pub(crate) items: u64,
 }
 
 /// The table that a layout needs for a request.
@@ -198,13 +191,8 @@ impl Sizing {
 
     /// The false-positive rate that counts for a request: of a table that holds all its items.
     fn rate(self, request: Request) -> f64 {
-        self.false_positive_rate_at(self.items_of_rate(request))
-    }
-
-    /// The number of items with which the rate of a request counts.
-    fn items_of_rate(self, request: Request) -> u64 {
         let slots = self.layout.properties().slots as u64;
-        match request.max_capacity {
+        self.false_positive_rate_at(match request.max_capacity {
             Some(items) => items,
             // What the smallest table holds it may be given.
             None if !request.grows => {
@@ -214,12 +202,7 @@ impl Sizing {
                 self.max_capacity.min(ENDLESS_ITEMS.max(request.items()))
             }
             None => (((self.initial << 10) * slots) as f64 * share(self.target_load)) as u64,
-        }
-    }
-
-    /// Returns what a table of this size promises for a request.
-    pub(crate) fn promise(self, request: Request) -> Option<Promise> {
-        request.rate.map(|rate| Promise { rate, items: self.items_of_rate(request) })
+        })
     }
 
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint

@@ -52,7 +52,7 @@ use self::whole::image::Mirror;
 use self::whole::retire::Expiry;
 use crate::error::Refusal;
 use crate::layout::{Format, LayoutId, Slot};
-use crate::sizing::{Promise, Sizing};
+use crate::sizing::Sizing;
 use crate::sync::memory::{self, NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, Turns, fence};
 
@@ -65,8 +65,8 @@ pub struct State<B: Buckets> {
     buckets: B,
     /// How many generations there are; 0 if the values are none.
     generations: u32,
-    /// What the builder was given. A snapshot does not have it.
-    promise: Option<Promise>,
+    /// The rate that the builder was given; infinite without one. A snapshot does not have it.
+    promised_rate: f64,
     /// In a box: the compiler knows that a table without atomics of its own does not change, so pointers
     /// and lengths stay in registers from one Acquire load to the next.
     changing: TryBox<CachePadded<Changing>>,
@@ -102,8 +102,6 @@ struct Changing {
     /// Lookups that gave up on a certain answer.
     inconclusive: AtomicU64,
     doubled: Doubled,
-    /// The bits of an `f64`: see `merged_weight`.
-    merged_weight: AtomicU64,
     mirror: Mirror,
     stash: Stash,
     expiry: Expiry,
@@ -172,11 +170,10 @@ impl<B: Buckets> State<B> {
             layout,
             buckets: B::try_new(grown, max_buckets, properties, values)?,
             generations: 0,
-            promise: None,
+            promised_rate: f64::INFINITY,
             changing: TryBox::try_new(CachePadded::new(Changing {
                 inconclusive: AtomicU64::new(0),
                 doubled: Doubled::try_new(B::GROWS, doubled_of)?,
-                merged_weight: AtomicU64::new(0),
                 mirror: Mirror::default(),
                 stash: Stash::new(buckets::versions::groups_of(max_buckets)),
                 expiry: Expiry::default(),

@@ -60,6 +60,8 @@ pub(in crate::table) struct GrowthState {
     pub(in crate::table) read: CachePadded<ReadByLookups>,
     /// Checks of the load that found the mutex taken, since somebody made up for such ones.
     missed: AtomicU64,
+    /// The bits of an `f64`: see [`merged_weight`](Growing::merged_weight).
+    merged_weight: AtomicU64,
 }
 
 pub(in crate::table) struct ReadByLookups {
@@ -108,6 +110,18 @@ impl<V: Values> Growing<V> {
         self.changing.missed.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Returns how much more the entries weigh than those of as many inserts would, because merges brought them. (What
+    /// the weight of an entry is, says `weight` in [`crate::sizing`].)
+    pub(in crate::table) fn merged_weight(&self) -> f64 {
+        // Relaxed, here and below: a number that orders nothing.
+        f64::from_bits(self.changing.merged_weight.load(Ordering::Relaxed))
+    }
+
+    /// Called while the mutex of those who remove a value is held.
+    pub(in crate::table) fn set_merged_weight(&self, weight: f64) {
+        self.changing.merged_weight.store(weight.to_bits(), Ordering::Relaxed);
+    }
+
     /// How many checks were in vain since this was asked. One in the meantime may be lost.
     pub(in crate::table) fn take_missed(&self) -> usize {
         let missed = self.changing.missed.load(Ordering::Relaxed);
@@ -141,6 +155,7 @@ impl<V: Values> Buckets for Growing<V> {
                 words,
             }),
             missed: AtomicU64::new(0),
+            merged_weight: AtomicU64::new(0),
         })?;
         Ok(Self {
             max_buckets,

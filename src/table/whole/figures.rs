@@ -3,8 +3,9 @@
 use crossbeam_utils::CachePadded;
 
 use crate::layout::{Format, LayoutId};
-use crate::sizing::{self, Promise, Sizing, share};
+use crate::sizing::{self, Sizing, share};
 use crate::sync::Ordering;
+use crate::table::buckets::growing::Growing;
 use crate::table::doubled::{Counts, Doubled};
 use crate::table::entry::Values;
 use crate::table::placing::Grown;
@@ -80,31 +81,34 @@ impl<B: Buckets> State<B> {
         self.changing.inconclusive.load(Ordering::Relaxed)
     }
 
-    /// With this promise, which no merge may break.
-    pub(crate) fn with_promise(self, promise: Option<Promise>) -> Self {
-        Self { promise, ..self }
+    /// With this rate, which no merge may break; `None` for any.
+    pub(crate) fn with_promised_rate(self, rate: Option<f64>) -> Self {
+        Self { promised_rate: rate.unwrap_or(f64::INFINITY), ..self }
     }
 
-    /// Returns how much more the entries weigh than those of as many inserts would, because merges brought them.
+    /// Copies what the words do not tell: the rate that was promised, and what merges brought.
+    pub(crate) fn with_rate_of(self, other: &Self) -> Self {
+        self.add_merged_weight(other.merged_weight());
+        Self { promised_rate: other.promised_rate, ..self }
+    }
+
+    /// Returns how much more the entries weigh than those of as many inserts would, because merges brought them. 0 in a
+    /// table of fixed size.
     pub(in crate::table) fn merged_weight(&self) -> f64 {
-        // Relaxed, here and below: a number that orders nothing.
-        f64::from_bits(self.changing.merged_weight.load(Ordering::Relaxed))
+        self.buckets.growing().map_or(0.0, Growing::merged_weight)
     }
 
-    /// Called while the mutex of those who remove a value is held, as `clear_merged_weight`.
+    /// Called while the mutex of those who remove a value is held, as [`clear_merged_weight`](Self::clear_merged_weight).
     pub(in crate::table) fn add_merged_weight(&self, more: f64) {
-        let weight = self.merged_weight() + more;
-        self.changing.merged_weight.store(weight.to_bits(), Ordering::Relaxed);
+        if let Some(growing) = self.buckets.growing() {
+            growing.set_merged_weight(growing.merged_weight() + more);
+        }
     }
 
     pub(in crate::table) fn clear_merged_weight(&self) {
-        self.changing.merged_weight.store(0, Ordering::Relaxed);
-    }
-
-    /// Copies what the words do not tell: the promise, and what merges brought.
-    pub(crate) fn with_rate_of(self, other: &Self) -> Self {
-        self.add_merged_weight(other.merged_weight());
-        self.with_promise(other.promise)
+        if let Some(growing) = self.buckets.growing() {
+            growing.set_merged_weight(0.0);
+        }
     }
 
     /// The sizes that it was built with.

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Refusal};
 use crate::layout::{Format, both};
-use crate::sizing::{self, MAX_DOUBLED, Promise};
+use crate::sizing::{self, ENDLESS_ITEMS, MAX_DOUBLED};
 use crate::table::doubled::{Counted, Counts};
 use crate::table::entry::Entry;
 use crate::table::geometry::Place;
@@ -25,7 +25,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if self.takes_too_much(image, max_capacity) {
             return Err(Error::OtherTooSmall);
         }
-        let weighs_more = self.keep_promise(image)?;
+        let weighs_more = self.keep_promised_rate(image, max_capacity)?;
         let (entries, doubled) = (image.entries(), image.doubled().entries);
         let items = self.entries() + entries.saturating_sub(doubled) as usize;
         self.grow_for(items).map_err(|_| Refusal::NoMemoryToStore)?;
@@ -57,30 +57,25 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// Returns how much more the entries of the image weigh than those of as many inserts would; or an error if the
-    /// rate that was given to the builder would be broken.
-    fn keep_promise(self, image: &Image) -> Result<f64, Error> {
+    /// table, when it is full, would have a higher rate than the builder was given.
+    fn keep_promised_rate(self, image: &Image, max_capacity: u64) -> Result<f64, Error> {
+        let sizing = self.sizing();
         let present = self.entries() as u64;
         let merged = present + image.entries().saturating_sub(image.doubled().entries);
-        let weighs_more = if B::GROWS {
+        let (mut weighs_more, mut items) = (0.0, merged);
+        if B::GROWS {
             let known = self.entries_of(image).map(|entry| entry.place.entry.known());
             let weight: f64 = known.map(power_of_half).sum();
-            weight - (self.sizing().weight_at(merged) - self.sizing().weight_at(present))
-        } else {
-            0.0
-        };
-        match self.promise {
-            Some(Promise { rate, items }) => {
-                let more = self.merged_weight() + weighs_more;
-                let reached = self.sizing().false_positive_rate_with(items.max(merged), more);
-                let one_in = sizing::one_in(reached);
-                if reached > rate {
-                    Err(Error::MergedRateTooHigh { one_in })
-                } else {
-                    Ok(weighs_more)
-                }
-            }
-            None => Ok(weighs_more),
+            weighs_more = weight - (sizing.weight_at(merged) - sizing.weight_at(present));
+            let is_endless = sizing::is_endless(F::ID.properties(), self.max_buckets());
+            let most = if is_endless { ENDLESS_ITEMS } else { u64::MAX };
+            items = max_capacity.min(most).max(merged);
         }
+        let reached = sizing.false_positive_rate_with(items, self.merged_weight() + weighs_more);
+        if reached > self.promised_rate {
+            return Err(Error::MergedRateTooHigh { one_in: sizing::one_in(reached) });
+        }
+        Ok(weighs_more)
     }
 
     /// Whether so little is known of the entries of the image that they would take too many slots at the maximum size of
