@@ -222,7 +222,9 @@ fn colliding<S: BuildHasher + Clone>(hasher: &S) -> Vec<(String, String)> {
     let empty = || GrowableExpiringCuckooFilter::<AnyLayout, S>::with_hasher(9, hasher.clone());
     let orders: Vec<_> = (0..300).map(|n| format!("order-{n}")).collect();
     let all = empty();
-    orders.iter().for_each(|order| drop(all.insert(order.as_bytes())));
+    for order in &orders {
+        drop(all.insert(order.as_bytes()));
+    }
     let keys = (0..1 << 20).map(|n| format!("forged-{n}"));
     let forged = keys.filter(|key| all.contains(key.as_bytes())).filter_map(|key| {
         let is_taken_for = |order: &&String| {
