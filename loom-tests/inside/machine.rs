@@ -137,24 +137,6 @@ impl<T> AtomicPtr<T> {
     }
 }
 
-/// loom's atomic pointer.
-#[derive(Debug)]
-pub(crate) struct AtomicPtr<T>(loom::sync::atomic::AtomicPtr<T>);
-
-impl<T> AtomicPtr<T> {
-    pub(crate) fn new(value: *mut T) -> Self {
-        Self(loom::sync::atomic::AtomicPtr::new(value))
-    }
-
-    pub(crate) fn load(&self, order: Ordering) -> *mut T {
-        self.0.load(modelled(order, Ordering::Acquire))
-    }
-
-    pub(crate) fn store(&self, value: *mut T, order: Ordering) {
-        self.0.store(value, modelled(order, Ordering::Release));
-    }
-}
-
 /// A number that orders nothing.
 pub(crate) struct Count {
     modelled: AtomicU32,

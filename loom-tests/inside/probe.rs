@@ -397,6 +397,10 @@ pub fn insert_unique<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> R
 }
 
 /// The item, unless it is there; in a maplet, with its value.
+///
+/// # Errors
+///
+/// As `insert`.
 pub fn insert_pair_unique<M: Subject>(
     shared: &M::Shared,
     hash: u64,

@@ -43,7 +43,9 @@ fn executions<T: Send + Sync + 'static>(
                 thread::spawn(move || operation(&tables))
             };
             let threads: Vec<_> = operations.iter().map(start).collect();
-            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            for thread in threads {
+                thread.join().unwrap();
+            }
         });
     });
     match checked.join() {

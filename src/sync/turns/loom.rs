@@ -40,7 +40,7 @@ pub(crate) struct Turns {
     /// How often a thread has come to its turn.
     arrivals: AtomicUsize,
     /// How many turns there were, and how many of them for changes.
-    turns: AtomicUsize,
+    taken: AtomicUsize,
     changes: AtomicUsize,
     /// The threads that have used the table, and what each of them has published last.
     threads: Mutex<Vec<(ThreadId, Option<Arc<Published>>)>>,
@@ -78,7 +78,7 @@ impl Turns {
         Self {
             turn: (!is_unwinding()).then(|| AtomicU64::new(0)),
             arrivals: AtomicUsize::new(0),
-            turns: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
             changes: AtomicUsize::new(0),
             threads: Mutex::new(Vec::new()),
             clearing: AtomicBool::new(false),
@@ -108,7 +108,7 @@ impl Turns {
         let Some(turn) = self.turn.as_ref().filter(|_| !is_part && !is_unwinding()) else {
             return;
         };
-        let counters = [&self.arrivals, &self.turns, &self.changes];
+        let counters = [&self.arrivals, &self.taken, &self.changes];
         self.arrivals.fetch_add(1, Ordering::Relaxed);
         let before = counters.map(|counter| counter.load(Ordering::Relaxed));
         // It fails, and so orders nothing. A load would order nothing either. But of the loads of an atomic loom
@@ -119,7 +119,7 @@ impl Turns {
         if before != after && before[depends_on] == after[depends_on] {
             loom::skip_branch();
         }
-        self.turns.fetch_add(1, Ordering::Relaxed);
+        self.taken.fetch_add(1, Ordering::Relaxed);
         self.changes.fetch_add(usize::from(what == For::Change), Ordering::Relaxed);
     }
 
