@@ -351,7 +351,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if is_new {" with "if is_new & false {"
         => "snapshots::split_and_insert_beside_a_snapshot";
     make_room: "an insert without room splits beside others"
-        replace "let mut splitting = self.doubled.lock();"
+        replace "let mut splitting = self.changing.doubled.lock();"
         with "let own = crate::table::doubled::Doubled::try_new(true, Default::default())?; let mut splitting = own.lock();"
         => "growth::two_inserts_that_find_no_room";
     store: "an insert does not compute its bucket again"
