@@ -84,6 +84,10 @@ pub const LIKELY: &[(&str, &str)] = &[
         "growth::split_against_lookups order::insert_and_split order::split_that_drops",
     ),
     (
+        "src/table/buckets/growing.rs",
+        "growth::split_against_lookups order::insert_and_split order::split_that_drops",
+    ),
+    (
         "src/table/items/lookup.rs",
         "kicks::kick_against_lookup order::inserts_then_lookups order::removals_then_lookups",
     ),
@@ -440,7 +444,9 @@ pub const FAULTS: &[Fault] = faults! {
     // Snapshots: the instant.
     stop: "all stripes are held while another thread adds a chunk to the mirror"
         replace "self.held.take().unwrap_or_else(|| table.hold())"
-        with "self.held.take().unwrap_or_else(|| (table.lock_removing(), None))"
+        with "self.held.take().unwrap_or_else(|| { \
+            let own = crate::table::doubled::Doubled::try_new(true, Default::default()).ok().unwrap(); \
+            (table.lock_removing(), Box::leak(Box::new(own)).lock()) })"
         => "stopped::insert_beside_a_snapshot_and_an_allocation";
     try_reach: "a chunk is added to the table and not to the mirror"
         without "self.reach_in_mirror(reach)?;" => SNAPSHOT_AND_SPLIT;
@@ -457,7 +463,7 @@ pub const FAULTS: &[Fault] = faults! {
     merge: "a merge beside others that need what is doubled"
         without "let _removing = self.lock_removing();" => "voids::merge_beside";
     insert_parts: "a merge takes an entry for stored that was split meanwhile"
-        replace "self.insert_copies(entry, least)?" with "(self.insert_copies(entry, least)? | true)"
+        replace "self.insert_copies(entry, least)?" with "self.insert_copies(entry, least)?.or(Some(1))"
         => "voids::merge_beside_a_split";
 
     // Values: what a lookup of them returns.
