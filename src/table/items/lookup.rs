@@ -190,15 +190,29 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(always)]
     pub(crate) fn get(self, key: Key) -> Candidates {
         self.turns.take();
-        let found = self.try_get(key).unwrap_or_else(|| {
-            // Not returned by the call: what a call returns is in memory, also where nothing is called.
-            let mut found = Candidates::new();
-            self.get_slow(key.places()[0], &mut found, |in_words| in_words, Candidates::add);
-            found.sort_added();
-            found
-        });
+        let found = self.find_values(key);
         self.turns.acquire_if(|| found.len() > 0);
         found
+    }
+
+    // Always inlined: what it returns is more than registers take.
+    #[inline(always)]
+    fn find_values(self, key: Key) -> Candidates {
+        if let Some(found) = self.try_get(key) {
+            return found;
+        }
+        // Not returned by the call: what a call returns is in memory, also where nothing is called.
+        let mut found = Candidates::new();
+        self.find_values_slow(key.places()[0], &mut found);
+        found
+    }
+
+    /// The rest of `find_values`. See [`Key`] for the argument.
+    #[cold]
+    #[inline(never)]
+    fn find_values_slow(self, place: Place, found: &mut Candidates) {
+        self.get_slow(place, found, |in_words| in_words, Candidates::add);
+        found.sort_added();
     }
 
     /// Returns the least value of a key of a maplet, by what `rank` makes of it. Reads as `get` does, and allocates
