@@ -18,7 +18,7 @@ use crate::sizing::{self, Request, Sizing};
 use crate::storage::operations::Inner;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::State;
-use crate::table::entry::Values;
+use crate::table::placing::entry::Values;
 
 /// Builds a [`CuckooFilter`](crate::CuckooFilter) step by step; made by
 /// [`CuckooFilter::builder`](crate::CuckooFilter::builder).

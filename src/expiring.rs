@@ -21,7 +21,7 @@ use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::sync::{AtomicU64, Ordering};
-use crate::table::entry::ValueBits;
+use crate::table::placing::entry::ValueBits;
 use crate::table::whole::generations::Stamping;
 
 /// A filter that forgets: "was this seen lately?", for many threads, in one table.

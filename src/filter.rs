@@ -12,7 +12,7 @@ use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-use crate::table::entry::NoValues;
+use crate::table::placing::entry::NoValues;
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal. In a struct: `filter: CuckooFilter`, whatever the items are

@@ -12,7 +12,7 @@ use crate::layout::{Candidates, Fp16x4};
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-use crate::table::entry::{Pair, ValueBits};
+use crate::table::placing::entry::{Pair, ValueBits};
 
 pub use self::constructors::{MapletBuilder, Maplets};
 

@@ -22,7 +22,7 @@ use crate::sizing;
 use crate::storage::Storage;
 use crate::storage::operations::{Inner, by_format};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
-use crate::table::entry::Values;
+use crate::table::placing::entry::Values;
 use crate::table::{Stashed, State};
 
 /// Bytes that a reader is asked for at first.

@@ -7,7 +7,7 @@ use core::convert::Infallible;
 use core::marker::PhantomData;
 
 use crate::layout::{Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, LayoutId};
-use crate::table::entry::{NoValues, Values};
+use crate::table::placing::entry::{NoValues, Values};
 use crate::table::{Buckets, Fixed, Growing};
 
 /// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`], for a filter of fixed size, or [`Growable`] of a

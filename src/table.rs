@@ -18,15 +18,13 @@
 //!   their last writer.
 
 mod buckets;
-mod doubled;
-pub(crate) mod entry;
-mod geometry;
 mod growth;
 mod items;
 pub(crate) mod placing;
 #[cfg(coucal_model)]
 #[path = "../loom-tests/inside/probe.rs"]
 pub mod probe;
+mod shared;
 mod stash;
 pub(crate) mod whole;
 
@@ -40,21 +38,18 @@ pub(crate) use self::buckets::fixed::Fixed;
 pub(crate) use self::buckets::growing::Growing;
 use self::buckets::stripes::{All, Locked, Stripes, UpTo};
 use self::buckets::versions::Versions;
-pub(crate) use self::doubled::{Counted, Counts};
-use self::doubled::{Doubled, DoubledOf};
-use self::entry::Values;
-pub(crate) use self::geometry::{Geometry, Key, Place};
+use self::placing::entry::Values;
+pub(crate) use self::placing::geometry::{Geometry, Key, Place};
 pub(crate) use self::placing::{Bucket, FixedPlacing, GrowingPlacing, Grown, Placing, Read};
-use self::stash::Stash;
-pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
-pub(crate) use self::whole::image::Image;
-use self::whole::image::Mirror;
-use self::whole::retire::Expiry;
+use self::shared::Shared;
+pub(crate) use self::shared::cells::{CellWords, MAX_COPIES, Stashed, prefix};
+pub(crate) use self::shared::doubled::{Counted, Counts};
+use self::shared::doubled::{Doubled, DoubledOf};
 use crate::error::Refusal;
 use crate::layout::{Format, LayoutId, Slot};
 use crate::sizing::Sizing;
 use crate::sync::memory::{self, NoMemory, TryBox};
-use crate::sync::{AtomicU64, Ordering, Turns, fence};
+use crate::sync::{Ordering, Turns, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
@@ -69,7 +64,7 @@ pub struct State<B: Buckets> {
     promised_rate: f64,
     /// In a box: the compiler knows that a table without atomics of its own does not change, so pointers
     /// and lengths stay in registers from one Acquire load to the next.
-    changing: TryBox<CachePadded<Changing>>,
+    shared: TryBox<CachePadded<Shared>>,
     pub(crate) turns: Turns,
 }
 
@@ -94,19 +89,6 @@ impl<F, B: Buckets> Deref for Table<'_, F, B> {
     fn deref(&self) -> &State<B> {
         self.state
     }
-}
-
-/// What changes beside the words and their counters. On a line of its own: a thread that counts must not slow
-/// the others down.
-struct Changing {
-    /// Lookups that gave up on a certain answer.
-    inconclusive: AtomicU64,
-    doubled: Doubled,
-    mirror: Mirror,
-    stash: Stash,
-    expiry: Expiry,
-    /// The bits of the [`Clock`](whole::generations::Clock).
-    present: AtomicU64,
 }
 
 /// How an attempt to insert ended.
@@ -171,14 +153,10 @@ impl<B: Buckets> State<B> {
             buckets: B::try_new(grown, max_buckets, properties, values)?,
             generations: 0,
             promised_rate: f64::INFINITY,
-            changing: TryBox::try_new(CachePadded::new(Changing {
-                inconclusive: AtomicU64::new(0),
-                doubled: Doubled::try_new(B::GROWS, doubled_of)?,
-                mirror: Mirror::default(),
-                stash: Stash::new(buckets::versions::groups_of(max_buckets)),
-                expiry: Expiry::default(),
-                present: AtomicU64::new(0),
-            }))?,
+            shared: TryBox::try_new(CachePadded::new(Shared::new(
+                Doubled::try_new(B::GROWS, doubled_of)?,
+                buckets::versions::groups_of(max_buckets),
+            )))?,
             turns: Turns::new(),
         })
     }
@@ -271,7 +249,7 @@ impl<B: Buckets> State<B> {
     /// As `clear`, while the mutex of those who remove a value is held. Calls `also` before anybody stores again.
     fn clear_locked(&self, also: impl FnOnce()) {
         self.turns.set_clearing(true);
-        let mut splitting = self.changing.doubled.lock();
+        let mut splitting = self.shared.doubled.lock();
         let locked = self.lock_all();
         self.versions().bump_all();
         let mut steps = self.turns.steps();

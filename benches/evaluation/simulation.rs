@@ -6,7 +6,7 @@
 
 use coucal_benches::keys::Keys;
 
-/// The digits of the golden ratio, as in `src/table/entry.rs` of the crate.
+/// The digits of the golden ratio, as in `src/table/placing/entry.rs` of the crate.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The most buckets that a search opens, as in `src/table/path.rs` of the crate.

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use super::buckets::control::Control;
 use super::buckets::stripes::stripes_of;
-use super::entry::{Entry, NoValues, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
+use super::placing::entry::{Entry, NoValues, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
 use super::whole::generations::{Clock, Generations, Stamping};
 use super::{Buckets, Geometry, Key, Place, Stashed, State, Table};
 use crate::error::Error;
@@ -458,7 +458,7 @@ pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
 pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
     let table = table::<M>(shared);
     let Some(growing) = table.buckets.growing() else { return 0 };
-    let mut splitting = table.changing.doubled.lock();
+    let mut splitting = table.shared.doubled.lock();
     let split = moving(Ordering::Release, || table.split(growing, &mut splitting, most));
     split.expect("memory for a model")
 }
@@ -482,7 +482,7 @@ pub fn narrow<M: Subject>(shared: &M::Shared) {
 pub fn widen<M: Subject>(shared: &M::Shared) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
-    let _splitting = table.changing.doubled.lock();
+    let _splitting = table.shared.doubled.lock();
     let (stripes, words) = (stripes_of(table.max_buckets()), table.buckets.reached());
     let widened = moving(Ordering::Relaxed, || table.try_widen(growing, stripes, Some(words)));
     widened.expect("memory for a model");
@@ -582,7 +582,7 @@ pub fn merge<M: Subject>(shared: &M::Shared, image: &Image) -> Result<(), Error>
 /// Begins to take an image, and gives up when the flag of every stripe is set.
 pub fn abandon_image<M: Subject>(shared: &M::Shared) {
     let state = state::<M>(shared);
-    let _taking = state.changing.mirror.taking.lock();
+    let _taking = state.shared.mirror.taking.lock();
     let _recording = state.publish_mirror().expect("memory for a model");
     state.stripes().start_recording();
 }

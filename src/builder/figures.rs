@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::sizing::{self, Request, Sizing};
 use crate::storage::Storage;
 use crate::table::State;
-use crate::table::entry::Values;
+use crate::table::placing::entry::Values;
 
 /// What a [`Builder`] would build; returned by [`Builder::figures`].
 ///

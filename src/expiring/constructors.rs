@@ -13,7 +13,7 @@ use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-use crate::table::entry::ValueBits;
+use crate::table::placing::entry::ValueBits;
 use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 
 /// What an [`ExpiringBuilder`] builds: an [`ExpiringCuckooFilter`].

@@ -9,7 +9,7 @@ use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-use crate::table::entry::NoValues;
+use crate::table::placing::entry::NoValues;
 
 /// As [`CuckooFilter::builder`].
 impl Default for Builder {

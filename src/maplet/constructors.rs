@@ -9,7 +9,7 @@ use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-use crate::table::entry::ValueBits;
+use crate::table::placing::entry::ValueBits;
 
 /// What a [`MapletBuilder`] builds: a [`CuckooMaplet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

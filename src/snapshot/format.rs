@@ -14,11 +14,12 @@ use crate::layout::{Format, LayoutId, Properties, by_layout};
 use crate::sizing::{Request, Sizing, in_address_space};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
-use crate::table::entry::{NoValues, ValueBits, Values};
+use crate::table::placing::entry::{NoValues, ValueBits, Values};
 use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
+use crate::table::whole::image::Image;
 use crate::table::{
-    Bucket, CellWords, Counted, Counts, FixedPlacing, GrowingPlacing, Grown, Image, MAX_COPIES,
-    Placing, Stashed,
+    Bucket, CellWords, Counted, Counts, FixedPlacing, GrowingPlacing, Grown, MAX_COPIES, Placing,
+    Stashed,
 };
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed

@@ -14,7 +14,7 @@ use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::sizing;
-use crate::table::entry::{NoValues, Pair, ValueBits, Values};
+use crate::table::placing::entry::{NoValues, Pair, ValueBits, Values};
 use crate::table::placing::rates;
 use crate::table::{Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, prefix};
 

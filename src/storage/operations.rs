@@ -9,7 +9,7 @@ use super::Storage;
 use crate::error::{Error, Refusal, Stopped};
 use crate::layout::{Candidates, Format, Layout};
 use crate::sizing;
-use crate::table::entry::{Pair, ValueBits, Values};
+use crate::table::placing::entry::{Pair, ValueBits, Values};
 use crate::table::whole::generations::{Generations, Stamping};
 use crate::table::{Buckets, ItemOf, State, Table};
 

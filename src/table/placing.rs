@@ -21,14 +21,16 @@
 //! **Invariant:** of one bucket, `slot` and `place` are each other's inverse: what a place becomes in a slot, read
 //! again, is the place, as far as it is known.
 
+pub(crate) mod entry;
 mod fixed;
+pub(crate) mod geometry;
 mod growing;
 pub(crate) mod rates;
 
+use self::entry::Values;
 pub(crate) use self::fixed::FixedPlacing;
+use self::geometry::{Geometry, Key, Place};
 pub(crate) use self::growing::{Extent, GrowingPlacing, common_mask};
-use super::entry::Values;
-use super::geometry::{Geometry, Key, Place};
 use crate::layout::{Candidates, Format, MatchingValues, Slot};
 
 /// The sizes of a table at one time.
@@ -206,7 +208,7 @@ impl<F: Format, P: Placing> Read<F, P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub(crate) slot: Slot,
-    /// As of its [`Entry`](super::entry::Entry).
+    /// As of its [`Entry`](entry::Entry).
     pub(crate) known: u32,
 }
 

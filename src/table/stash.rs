@@ -25,58 +25,17 @@
 //! equal tables, also after one was restored. A growing table that was restored may have fewer versions, and so other
 //! groups that share one. Nothing that is stored depends on that: it is decided by the group alone.
 
-mod cells;
-
-pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed, prefix};
-use self::cells::{Cells, Match, Seen, StashQuery, Writer};
-use super::doubled::Counts;
-use super::entry::{Entry, Values};
-use super::geometry::{self, Key, Place};
 use super::items::insert::Duplicates;
+use super::placing::entry::{Entry, Values};
+use super::placing::geometry::{self, Key, Place};
+use super::shared::cells::{
+    CellWords, Cells, MAX_COPIES, Match, Seen, StashQuery, Stashed, Writer,
+};
+use super::shared::doubled::Counts;
 use super::{Attempt, Buckets, State, Table};
 use crate::error::Refusal;
 use crate::layout::Format;
-use crate::sync::SetOnce;
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
-
-/// Groups of versions for each shard in larger tables: so no table has more shards than it has versions at first, and
-/// groups that share a version are in one shard.
-const GROUPS_PER_SHARD: usize = if cfg!(coucal_model) { 1 << 30 } else { 128 };
-
-/// What finds no room in its buckets.
-pub(super) struct Stash {
-    /// A power of two of them.
-    shards: SetOnce<Box<[Cells]>>,
-    /// The number of groups of items, a power of two. A table that grows may have fewer versions by now.
-    groups: usize,
-}
-
-impl Stash {
-    /// Of a table whose items are in so many groups.
-    pub(super) fn new(groups: usize) -> Self {
-        Self { shards: SetOnce::new(), groups }
-    }
-
-    /// The shards, if something was ever stashed.
-    #[inline]
-    fn shards(&self) -> &[Cells] {
-        self.shards.get().map_or(&[], |shards| shards)
-    }
-
-    /// The shards, which are allocated if they are not there.
-    fn try_shards(&self, key: u32) -> Result<&[Cells], NoMemory> {
-        if self.shards.get().is_none() {
-            let count = (self.groups / GROUPS_PER_SHARD).max(1);
-            let mut shards = try_with_capacity(count)?;
-            for _ in 0..count {
-                shards.push(Cells::try_new(self.groups / count, key)?);
-            }
-            // Another thread may have been faster.
-            drop(self.shards.set(shards.into_boxed_slice()));
-        }
-        Ok(self.shards())
-    }
-}
 
 impl<B: Buckets> State<B> {
     /// The bits of an entry that are not its value.
@@ -87,12 +46,12 @@ impl<B: Buckets> State<B> {
 
     /// The number of entries in the stash: for a decision that is right either way.
     pub(crate) fn stashed_entries(&self) -> usize {
-        self.changing.stash.shards().iter().map(Cells::entries).sum()
+        self.shared.stash.shards().iter().map(Cells::entries).sum()
     }
 
     /// The number of copies in the stash: exact when no thread writes.
     pub(crate) fn stashed_copies(&self) -> u64 {
-        self.changing.stash.shards().iter().map(Cells::copies).sum()
+        self.shared.stash.shards().iter().map(Cells::copies).sum()
     }
 
     /// Whether it has nearly as many entries as the table slots: no more than these can be in a snapshot.
@@ -102,33 +61,33 @@ impl<B: Buckets> State<B> {
 
     /// What it uses on the heap.
     pub(super) fn stash_bytes(&self) -> usize {
-        let shards = self.changing.stash.shards();
-        let groups = self.changing.stash.groups / shards.len().max(1);
+        let shards = self.shared.stash.shards();
+        let groups = self.shared.stash.groups / shards.len().max(1);
         size_of_val(shards) + shards.iter().map(|shard| shard.heap_bytes(groups)).sum::<usize>()
     }
 
     /// Empties the stash, while all stripes are held and every version was bumped.
     pub(super) fn clear_stash(&self) {
-        self.changing.stash.shards().iter().for_each(|shard| shard.lock().clear());
+        self.shared.stash.shards().iter().for_each(|shard| shard.lock().clear());
     }
 }
 
 impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     #[inline]
     fn group_of(self, key: Key) -> usize {
-        self.geometry().version_group(key) & (self.state.changing.stash.groups - 1)
+        self.geometry().version_group(key) & (self.state.shared.stash.groups - 1)
     }
 
     /// The cells of a group, if something was ever stashed.
     #[inline]
     fn cells_of(self, group: usize) -> Option<&'a Cells> {
-        let shards = self.state.changing.stash.shards();
+        let shards = self.state.shared.stash.shards();
         shards.get(group & shards.len().checked_sub(1)?)
     }
 
     /// The number of a group in its shard.
     fn in_shard(self, group: usize) -> usize {
-        group >> self.state.changing.stash.shards().len().trailing_zeros()
+        group >> self.state.shared.stash.shards().len().trailing_zeros()
     }
 
     /// Whether the stash holds an entry of the groups that have this one of so many versions.
@@ -200,7 +159,7 @@ pub(super) fn sorted(copied: Copied) -> Result<Vec<CellWords>, NoMemory> {
 impl<B: Buckets> State<B> {
     /// Copies the entries of each shard that has changed since it was copied.
     pub(super) fn copy_stash(&self, copied: &mut Copied) -> Result<(), NoMemory> {
-        for (at, cells) in self.changing.stash.shards().iter().enumerate() {
+        for (at, cells) in self.shared.stash.shards().iter().enumerate() {
             if at == copied.len() {
                 try_push(copied, (0, Vec::new()))?;
             }
@@ -223,7 +182,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if entries.is_empty() {
             return Ok(());
         }
-        let shards = self.state.changing.stash.try_shards(self.key_bits())?;
+        let shards = self.state.shared.stash.try_shards(self.key_bits())?;
         for (at, shard) in shards.iter().enumerate() {
             let mut of_shard = Vec::new();
             for &words in entries {
@@ -260,7 +219,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if self.looks_full() {
             return Err(Refusal::Full);
         }
-        let shards = self.state.changing.stash.try_shards(self.key_bits());
+        let shards = self.state.shared.stash.try_shards(self.key_bits());
         let reserved = shards.and_then(|_| self.lock_cells(key).reserve(1));
         reserved.map_err(|_| Refusal::NoMemoryToStore)
     }
@@ -354,7 +313,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// were. It takes time in proportion to the size of the stash, also where all entries are on one way.
     pub(super) fn sweep_stash(self, value: u32) -> u64 {
         let mut taken = 0;
-        for cells in self.state.changing.stash.shards() {
+        for cells in self.state.shared.stash.shards() {
             let (mut seen, before) = (Seen::default(), taken);
             let retires = |bits: u32| self.value_in(bits.into()) == value;
             // Each time the mutex is given back: the stripes come before it.
@@ -481,7 +440,7 @@ mod tests {
         for (buckets, shards) in [(8, 1), (1 << 12, 1), (1 << 20, 8)] {
             let table = table(buckets);
             (0..9).for_each(|_| table.insert(table.key(1)).unwrap());
-            let cells = table.state.changing.stash.shards();
+            let cells = table.state.shared.stash.shards();
             assert_eq!(cells.len(), shards, "{buckets} buckets, {} groups", table.versions().len());
             assert_eq!(table.stashed_entries(), 1);
             let groups = table.versions().len() / shards;
@@ -566,7 +525,7 @@ mod tests {
         for (copies, &key) in keys.iter().enumerate() {
             (0..9 + copies % 3).for_each(|_| one.insert(key).unwrap());
         }
-        let shards = one.state.changing.stash.shards();
+        let shards = one.state.shared.stash.shards();
         assert!(shards.len() == 8 && shards.iter().all(|shard| shard.entries() > 0));
         let words: Vec<CellWords> = shards
             .iter()
@@ -611,7 +570,7 @@ mod tests {
         while table.insert(others.next().unwrap()).is_ok() {}
         assert!(table.looks_full());
         let stashed =
-            table.state.changing.stash.shards()[0].lock().entries().next().expect("an entry");
+            table.state.shared.stash.shards()[0].lock().entries().next().expect("an entry");
         let key = table.geometry().key_of(stashed.place);
         let before = table.count(key);
         assert_eq!(table.insert(key), Ok(()));

@@ -2,6 +2,6 @@
 
 pub(crate) mod figures;
 pub(crate) mod generations;
-pub(in crate::table) mod image;
+pub(crate) mod image;
 pub(in crate::table) mod merge;
 pub(in crate::table) mod retire;

@@ -12,8 +12,8 @@ use crate::layout::{Format, Properties};
 use crate::sync::memory::{self, NoMemory};
 use crate::sync::{self, AtomicU64};
 use crate::table::buckets::Buckets;
-use crate::table::entry::{NoValues, Shape, Values};
-use crate::table::geometry::{Geometry, Key};
+use crate::table::placing::entry::{NoValues, Shape, Values};
+use crate::table::placing::geometry::{Geometry, Key};
 use crate::table::placing::{FixedPlacing, Grown};
 
 /// As many buckets for ever.

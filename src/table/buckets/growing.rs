@@ -15,8 +15,8 @@ use crate::sync::kept::{Kept, Node};
 use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::buckets::Buckets;
-use crate::table::entry::{NoValues, Shape, Values};
-use crate::table::geometry::{Geometry, Key};
+use crate::table::placing::entry::{NoValues, Shape, Values};
+use crate::table::placing::geometry::{Geometry, Key};
 use crate::table::placing::{Extent, GrowingPlacing, Grown, OUT_OF_CACHE_BUCKETS, common_mask};
 
 /// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket under loom, so that a
@@ -331,7 +331,7 @@ mod tests {
     use crate::random::random;
     use crate::sizing::Sizing;
     use crate::table::Table;
-    use crate::table::entry::{Pair, ValueBits};
+    use crate::table::placing::entry::{Pair, ValueBits};
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -373,7 +373,7 @@ mod tests {
                 }
                 _ => {
                     let most = random.random_range(1..=1 + table.present() / 3);
-                    table.split_buckets(growing, &mut table.changing.doubled.lock(), most).unwrap();
+                    table.split_buckets(growing, &mut table.shared.doubled.lock(), most).unwrap();
                 }
             }
             for &Pair { hash, value } in &live {
@@ -416,7 +416,7 @@ mod tests {
                     }
                     let most = random.random_range(1..=3 * table.present());
                     let most = most.min((1 << 12) - table.present());
-                    table.split_buckets(growing, &mut table.changing.doubled.lock(), most).unwrap();
+                    table.split_buckets(growing, &mut table.shared.doubled.lock(), most).unwrap();
                 }
                 (table, live)
             };
@@ -453,7 +453,7 @@ mod tests {
             let load = table.len() as f64 / table.slots() as f64;
             let expected = 8.0 * load * 0.5_f64.powi(15) * f64::from(1 + doublings);
             assert!((rate / expected - 1.0).abs() < 0.1, "{doublings}: {rate}, {expected}");
-            assert!(table.changing.doubled.all().entries > 0 || doublings < Fp16x4::RING_BITS);
+            assert!(table.shared.doubled.all().entries > 0 || doublings < Fp16x4::RING_BITS);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! **Invariant:** the version of an entry is bumped after it is in its new place, and before it leaves the old one.
 //!
 //! One counter for each group of items, by a number that is the same for both positions of an item
-//! ([`Geometry::version_group`](crate::table::geometry::Geometry::version_group)). A writer bumps it between the copy of an
+//! ([`Geometry::version_group`](crate::table::placing::geometry::Geometry::version_group)). A writer bumps it between the copy of an
 //! entry into its other bucket and the clear of the first; a lookup that found nothing compares it before and after, as
 //! in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so that an ordinary insert writes to no
 //! line that a lookup reads but the bucket.

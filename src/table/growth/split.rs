@@ -23,10 +23,10 @@ use crate::sync::memory::{self, NoMemory};
 use crate::table::buckets::control::Control;
 use crate::table::buckets::growing::{Growing, next_reach};
 use crate::table::buckets::stripes::{Locked, UpTo};
-use crate::table::doubled::{Counts, Splitting};
-use crate::table::entry::Values;
-use crate::table::geometry::Place;
+use crate::table::placing::entry::Values;
+use crate::table::placing::geometry::Place;
 use crate::table::placing::{Bucket, Extent};
+use crate::table::shared::doubled::{Counts, Splitting};
 use crate::table::{Buckets, Table};
 
 /// Buckets that are split under one set of locks: those of a cache line.
@@ -114,7 +114,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         if due == 0 {
             return;
         }
-        let Some(mut splitting) = self.changing.doubled.try_lock() else {
+        let Some(mut splitting) = self.shared.doubled.try_lock() else {
             return growing.miss();
         };
         let checks = (1 + growing.take_missed()).min(MAX_CHECKS);
@@ -146,7 +146,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(false);
         };
-        let mut splitting = self.changing.doubled.lock();
+        let mut splitting = self.shared.doubled.lock();
         // In a small table a run would be too much.
         let most = (searched / 64).clamp(1, SPLITS_PER_LOCK);
         Ok(self.present() != searched || self.split(growing, &mut splitting, most)? > 0)
@@ -161,7 +161,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         loop {
             let present = self.present();
             // Growth may double some more.
-            let entries = (items as u64).saturating_add(self.changing.doubled.all().entries);
+            let entries = (items as u64).saturating_add(self.shared.doubled.all().entries);
             let (layout, load) = (F::ID.properties(), growing.target_load());
             let needed = sizing::buckets_for(layout, entries, load);
             let needed = needed.unwrap_or(growing.max_buckets()).max(present as u64);
@@ -179,11 +179,11 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             return Ok(());
         };
         let buckets = memory::in_memory(buckets.min(growing.max_buckets()))?;
-        let splitting = self.changing.doubled.lock();
+        let splitting = self.shared.doubled.lock();
         self.try_reach(growing, buckets)?;
         drop(splitting);
         loop {
-            let mut splitting = self.changing.doubled.lock();
+            let mut splitting = self.shared.doubled.lock();
             let missing = buckets.saturating_sub(growing.extent().buckets());
             let most = missing.min(growing.most_splits(F::SLOTS));
             if self.split(growing, &mut splitting, most)? == 0 {
@@ -421,8 +421,8 @@ mod tests {
     use crate::layout::Packed;
     use crate::table::buckets::growing::Growing;
     use crate::table::buckets::stripes::Stripes;
-    use crate::table::geometry::mix;
     use crate::table::items::path::{FIRST_SEARCH_BUCKETS, OPENED};
+    use crate::table::placing::geometry::mix;
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -490,7 +490,7 @@ mod tests {
         let table = table(64, 1 << 12);
         let growing = table.buckets.growing().unwrap();
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
-        let mut guard = table.changing.doubled.lock();
+        let mut guard = table.shared.doubled.lock();
         let splitting = &mut guard;
         splitting.reserve(1, 0).unwrap();
         splitting.add(0, Counts::of_slots(most));
@@ -498,11 +498,11 @@ mod tests {
         // Copies of few entries are no reason.
         splitting.add(0, Counts { copies: 10 * most, entries: 0 });
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
-        let more = most - table.changing.doubled.all().entries;
+        let more = most - table.shared.doubled.all().entries;
         splitting.add(0, Counts::of_slots(more));
         assert_eq!(table.split(growing, splitting, 1), Ok(1));
         let more = table.target_items() as u64 / (MAX_DOUBLED / 2) + 1
-            - table.changing.doubled.all().entries;
+            - table.shared.doubled.all().entries;
         splitting.add(0, Counts::of_slots(more));
         assert_eq!(table.split(growing, splitting, 1), Ok(0));
         assert_eq!(table.present(), 66);
@@ -518,7 +518,7 @@ mod tests {
     fn no_insert_waits_for_a_thread_that_splits() {
         let table = &table(1 << 10, 1 << 12);
         let slots = table.slots();
-        let splitting = table.changing.doubled.lock();
+        let splitting = table.shared.doubled.lock();
         let (send, receive) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(move || {
@@ -546,7 +546,7 @@ mod tests {
         let growing = table.buckets.growing().unwrap();
         let mut hashes = 0..;
         let mut insert = || table.insert(table.key(hashes.next().unwrap())).unwrap();
-        let splitting = table.changing.doubled.lock();
+        let splitting = table.shared.doubled.lock();
         while (table.occupied() as f64) < 0.93 * table.slots() as f64 {
             insert();
         }

@@ -88,7 +88,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return;
         }
         // No mirror comes as long as it is held, and nobody else widens.
-        let _splitting = self.changing.doubled.lock();
+        let _splitting = self.shared.doubled.lock();
         if let Some(stripes) = missing() {
             let _ = self.try_widen(growing, stripes, None);
         }

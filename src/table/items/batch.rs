@@ -11,8 +11,8 @@
 
 use crate::error::{Refusal, Stopped};
 use crate::layout::Format;
-use crate::table::geometry::Key;
 use crate::table::placing::OUT_OF_CACHE_BUCKETS;
+use crate::table::placing::geometry::Key;
 use crate::table::{Buckets, Table};
 
 /// How many items ahead the words are requested, a power of two: more than a core has misses

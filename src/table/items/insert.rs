@@ -10,8 +10,8 @@ use crate::error::Refusal;
 use crate::layout::{Format, both};
 use crate::sync::{Backoff, Ordering};
 use crate::table::buckets::stripes::{Locked, Stripe, Stripes};
-use crate::table::entry::Entry;
-use crate::table::geometry::{Key, Place};
+use crate::table::placing::entry::Entry;
+use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing, Read};
 use crate::table::{Attempt, Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
@@ -481,7 +481,7 @@ mod tests {
     use crate::layout::Packed;
     use crate::sizing::Sizing;
     use crate::table::buckets::growing::Growing;
-    use crate::table::entry::ValueBits;
+    use crate::table::placing::entry::ValueBits;
 
     type Fp16x4 = Packed<16, 4>;
 

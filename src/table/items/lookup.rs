@@ -5,8 +5,8 @@
 
 use crate::layout::{Candidates, Format};
 use crate::sync::Ordering;
-use crate::table::entry::{Entry, ValueBits};
-use crate::table::geometry::{Key, Place};
+use crate::table::placing::entry::{Entry, ValueBits};
+use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, Placing, Read};
 use crate::table::{Buckets, Table};
 
@@ -79,7 +79,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let look = |_| self.look_once(key, WITH_VALUE);
         (1..MAX_LOOKUP_ROUNDS).find_map(look).unwrap_or_else(|| {
             // Relaxed: a number that orders nothing.
-            self.changing.inconclusive.fetch_add(1, Ordering::Relaxed);
+            self.shared.inconclusive.fetch_add(1, Ordering::Relaxed);
             true
         })
     }

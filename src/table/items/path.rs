@@ -17,7 +17,7 @@ use core::iter;
 use crate::arch;
 use crate::layout::{Format, MAX_SLOTS, Slot};
 use crate::sync::Ordering;
-use crate::table::geometry::{Key, Place};
+use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing};
 use crate::table::{Attempt, Buckets};
 

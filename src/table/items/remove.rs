@@ -14,10 +14,10 @@ use crate::error::Refusal;
 use crate::layout::{Format, Slot, both};
 use crate::sync::Ordering;
 use crate::table::buckets::stripes::Locked;
-use crate::table::doubled::Counts;
-use crate::table::entry::{Entry, ValueBits};
-use crate::table::geometry::{Key, Place};
+use crate::table::placing::entry::{Entry, ValueBits};
+use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, Found};
+use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
 /// What becomes of an entry that was found under the stripe of its bucket.

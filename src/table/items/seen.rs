@@ -6,7 +6,7 @@
 use core::hint::select_unpredictable;
 
 use crate::layout::{Format, Slot};
-use crate::table::geometry::Place;
+use crate::table::placing::geometry::Place;
 use crate::table::placing::{Bucket, Found, Placing, Read};
 
 /// What was seen of an item in a bucket.

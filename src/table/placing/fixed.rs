@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** the number of buckets never changes, so each entry is in the bucket of one of its positions for ever.
 
-use super::super::entry::{Entry, Shape, Values};
-use super::super::geometry::{Geometry, Place};
+use super::entry::{Entry, Shape, Values};
+use super::geometry::{Geometry, Place};
 use super::{Bucket, Found, Grown, Placing, Read};
 use crate::layout::{Format, MatchingValues, Slot, both};
 

@@ -42,8 +42,8 @@
 
 use core::hint::select_unpredictable;
 
-use super::super::entry::{Entry, Shape, Values};
-use super::super::geometry::{Geometry, Place};
+use super::entry::{Entry, Shape, Values};
+use super::geometry::{Geometry, Place};
 use super::{Bucket, Found, Grown, Placing, Read};
 use crate::arch::{Query, Ring};
 use crate::layout::{Format, MatchingValues, Slot, both};
@@ -355,7 +355,7 @@ pub(crate) fn common_mask(initial: usize, ring: u32) -> u64 {
 mod tests {
     use super::*;
     use crate::layout::{Format, Packed};
-    use crate::table::entry::{NoValues, ValueBits};
+    use crate::table::placing::entry::{NoValues, ValueBits};
 
     type Fp16x4 = Packed<16, 4>;
 

@@ -6,11 +6,12 @@ use crate::layout::{Format, LayoutId};
 use crate::sizing::{self, Sizing, share};
 use crate::sync::Ordering;
 use crate::table::buckets::growing::Growing;
-use crate::table::doubled::{Counts, Doubled};
-use crate::table::entry::Values;
 use crate::table::placing::Grown;
+use crate::table::placing::entry::Values;
 use crate::table::placing::rates::{false_positive_rate, power_of_half, sum_over_slots};
-use crate::table::{Buckets, Changing, State, Table};
+use crate::table::shared::Shared;
+use crate::table::shared::doubled::{Counts, Doubled};
+use crate::table::{Buckets, State, Table};
 
 impl<B: Buckets> State<B> {
     /// The number of buckets.
@@ -37,7 +38,7 @@ impl<B: Buckets> State<B> {
 
     /// What is no item of its own.
     pub(crate) fn doubled(&self) -> Counts {
-        self.changing.doubled.all()
+        self.shared.doubled.all()
     }
 
     /// Items: all copies that are no doubled ones. Exact when no thread writes.
@@ -78,7 +79,7 @@ impl<B: Buckets> State<B> {
     /// Lookups that gave up on a certain answer.
     pub(crate) fn inconclusive(&self) -> u64 {
         // Relaxed: a number that orders nothing.
-        self.changing.inconclusive.load(Ordering::Relaxed)
+        self.shared.inconclusive.load(Ordering::Relaxed)
     }
 
     /// With this rate, which no merge may break; `None` for any.
@@ -133,15 +134,15 @@ impl<B: Buckets> State<B> {
     /// What the table uses on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.buckets.heap_bytes()
-            + size_of_val(&*self.changing)
-            + self.changing.doubled.heap_bytes()
+            + size_of_val(&*self.shared)
+            + self.shared.doubled.heap_bytes()
             + self.stash_bytes()
     }
 
     /// What a table takes on the heap, at most and without a stash, that has so many buckets by now.
     pub(crate) fn bytes_for(Sizing { initial, buckets: most, .. }: Sizing, buckets: u64) -> u64 {
-        let of_changing = size_of::<CachePadded<Changing>>() as u64;
-        let beside = of_changing + Doubled::bytes_for(B::GROWS) as u64;
+        let of_shared = size_of::<CachePadded<Shared>>() as u64;
+        let beside = of_shared + Doubled::bytes_for(B::GROWS) as u64;
         B::bytes_for(initial, buckets, most).saturating_add(beside)
     }
 }

@@ -28,9 +28,9 @@ use crate::error::Refusal;
 use crate::layout::Format;
 use crate::sizing::in_address_space;
 use crate::sync::Ordering;
-use crate::table::entry::{ValueBits, Values};
-use crate::table::geometry::{Key, Place};
 use crate::table::items::insert::Duplicates;
+use crate::table::placing::entry::{ValueBits, Values};
+use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Placing, Read};
 use crate::table::{Buckets, State, Table};
 
@@ -107,7 +107,7 @@ impl<B: Buckets> State<B> {
     pub(crate) fn with_generations(mut self, Generations { count, clock }: Generations) -> Self {
         self.generations = count;
         // Relaxed: no other thread has it yet.
-        self.changing.present.store(clock.bits(), Ordering::Relaxed);
+        self.shared.present.store(clock.bits(), Ordering::Relaxed);
         self
     }
 
@@ -120,12 +120,12 @@ impl<B: Buckets> State<B> {
     pub(crate) fn clock(&self) -> Clock {
         // SeqCst: pairs with the store in `set_clock`. Whoever sees a generation sees that the entries which had its
         // stamp before were removed, and that the stamp does not retire any more.
-        Clock(self.changing.present.load(Ordering::SeqCst))
+        Clock(self.shared.present.load(Ordering::SeqCst))
     }
 
     fn set_clock(&self, clock: Clock) {
         // SeqCst: a generation begins here. Pairs with the load in `clock`.
-        self.changing.present.store(clock.bits(), Ordering::SeqCst);
+        self.shared.present.store(clock.bits(), Ordering::SeqCst);
     }
 }
 

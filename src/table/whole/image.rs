@@ -26,12 +26,13 @@ use super::generations::Generations;
 use crate::error::Error;
 use crate::layout::Format;
 use crate::sync::memory::{NoMemory, TryBox, try_with_capacity};
-use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
+use crate::sync::{self, AtomicU64, MutexGuard, Ordering, fence};
 use crate::table::buckets::growing::Chunks;
 use crate::table::buckets::stripes::Stripes;
-use crate::table::doubled::{self, Counted, Counts, Splitting};
 use crate::table::placing::Grown;
-use crate::table::stash::{self, CellWords, Copied};
+use crate::table::shared::cells::CellWords;
+use crate::table::shared::doubled::{self, Counted, Counts, Splitting};
+use crate::table::stash::{self, Copied};
 use crate::table::{Buckets, State, Table};
 
 /// Words that are copied before they are compared, as many as a page has: few enough to be still in the cache, and
@@ -70,16 +71,6 @@ impl Image {
         // Relaxed: nobody stores in it any more.
         words.map(|word| word.load(Ordering::Relaxed))
     }
-}
-
-/// A second place for every store of a word, while a snapshot is taken.
-#[derive(Default)]
-pub(in crate::table) struct Mirror {
-    /// Held by whoever takes a snapshot. It is taken before any stripe.
-    pub(in crate::table) taking: Mutex<()>,
-    /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
-    /// first time, all stripes.
-    pub(in crate::table) words: RwLock<Option<TryBox<Chunks>>>,
 }
 
 /// A mirror in use. RAII guard: takes it away on drop. While there is one, no stripes and no words are replaced.
@@ -124,7 +115,7 @@ impl<B: Buckets> Recording<'_, B> {
         also();
         locked.stop_recording();
         // Another thread uses it only while it holds a stripe, or adds words.
-        (image, table.changing.mirror.words.write().take())
+        (image, table.shared.mirror.words.write().take())
     }
 }
 
@@ -149,7 +140,7 @@ impl<B: Buckets> State<B> {
     }
 
     fn try_image(&self) -> Result<Image, NoMemory> {
-        let _taking = self.turns.lock(&self.changing.mirror.taking);
+        let _taking = self.turns.lock(&self.shared.mirror.taking);
         let mut recording = self.publish_mirror()?;
         self.stripes().start_recording();
         self.with_mirror(|mirror| self.copy_into(mirror));
@@ -171,12 +162,12 @@ impl<B: Buckets> State<B> {
     pub(in crate::table) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
         let is_short = self.buckets.is_short();
         let held = is_short.then(|| self.hold());
-        let splitting = (!is_short).then(|| self.changing.doubled.lock());
+        let splitting = (!is_short).then(|| self.shared.doubled.lock());
         // All words that the table has now. Whoever adds some from now on adds them here as well.
         let mirror = TryBox::try_new(Chunks::new())?;
         mirror.try_reach(self.buckets.reached())?;
         let present = self.present();
-        *self.changing.mirror.words.write() = Some(mirror);
+        *self.shared.mirror.words.write() = Some(mirror);
         let recording = Recording { table: self, held };
         drop(splitting);
         self.with_mirror(|mirror| {
@@ -189,23 +180,23 @@ impl<B: Buckets> State<B> {
     /// Nobody else removes a value, merges or splits meanwhile.
     fn hold(&self) -> Held<'_> {
         let removing = self.lock_removing();
-        (removing, self.changing.doubled.lock())
+        (removing, self.shared.doubled.lock())
     }
 
     /// Whether a snapshot is taken.
     pub(in crate::table) fn is_recorded(&self) -> bool {
-        self.changing.mirror.words.read().is_some()
+        self.shared.mirror.words.read().is_some()
     }
 
     /// What `with` does with the mirror, which is there.
     fn with_mirror<R>(&self, with: impl FnOnce(&Chunks) -> R) -> R {
-        with(self.changing.mirror.words.read().as_deref().expect("a mirror, while it is in use"))
+        with(self.shared.mirror.words.read().as_deref().expect("a mirror, while it is in use"))
     }
 
     /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a
     /// mirror: before the table has them. Called while no stripe is held, by the thread that splits.
     pub(in crate::table) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
-        let mirror = self.changing.mirror.words.read();
+        let mirror = self.shared.mirror.words.read();
         mirror.as_ref().map_or(Ok(()), |mirror| mirror.try_reach(buckets))
     }
 
@@ -295,7 +286,7 @@ mod tests {
     use crate::table::buckets::control::Control;
     use crate::table::buckets::fixed::Fixed;
     use crate::table::buckets::growing::Growing;
-    use crate::table::entry::NoValues;
+    use crate::table::placing::entry::NoValues;
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -336,7 +327,7 @@ mod tests {
             table.insert(table.key(hash)).unwrap();
         }
         let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
-            let _taking = table.changing.mirror.taking.lock();
+            let _taking = table.shared.mirror.taking.lock();
             let _recording = table.publish_mirror().unwrap();
             table.stripes().start_recording();
             let locked = table.lock_stripes([99]);
@@ -398,7 +389,7 @@ mod tests {
     fn a_short_table_does_not_grow_while_a_snapshot_is_taken() {
         for (buckets, is_short) in [(32, true), (2 << 10, false)] {
             let table = Table::<Fp16x4, Growing>::try_new(buckets, 1 << 16).unwrap();
-            let may_split = move || table.changing.doubled.try_lock().is_some();
+            let may_split = move || table.shared.doubled.try_lock().is_some();
             let blocks = Arc::new(AtomicUsize::new(0));
             let copied = Arc::clone(&blocks);
             image_with(table, move |_| {
@@ -418,10 +409,10 @@ mod tests {
         let mut words = Chunks::new();
         words.memory = FIRST;
         words.try_reach(FIRST).unwrap();
-        *table.changing.mirror.words.write() = Some(TryBox::try_new(words).unwrap());
+        *table.shared.mirror.words.write() = Some(TryBox::try_new(words).unwrap());
         assert_eq!(table.grow_to(5000), Err(NoMemory { bytes: 5000 * 8 }));
         assert_eq!((table.present(), table.buckets.reached()), (FIRST, FIRST));
-        *table.changing.mirror.words.write() = None;
+        *table.shared.mirror.words.write() = None;
         assert_eq!(table.grow_to(5000), Ok(()));
         assert_eq!((table.present(), table.buckets.reached()), (5000, 5 << 10));
     }
@@ -456,8 +447,8 @@ mod tests {
         let table = Table::<Fp16x4, Growing>::try_new(64, 64).unwrap();
         (0..100).for_each(|hash| table.insert(table.key(hash)).unwrap());
         let doubled = Counts::of_slots(100);
-        table.changing.doubled.lock().reserve(1, 0).unwrap();
-        table.changing.doubled.lock().add(0, doubled);
+        table.shared.doubled.lock().reserve(1, 0).unwrap();
+        table.shared.doubled.lock().add(0, doubled);
         let bucket = (0..64).find(|&bucket| table.word_now(bucket).in_use() > 0).unwrap();
         let (send, receive) = mpsc::channel();
         thread::scope(|scope| {
@@ -509,7 +500,7 @@ mod tests {
             while !table.lock_stripes([0]).is_recorded(0) {
                 thread::yield_now();
             }
-            let recording = table.changing.mirror.words.read();
+            let recording = table.shared.mirror.words.read();
             let mirror = recording.as_ref().unwrap().view();
             let first_page = core::ptr::from_ref(mirror.word(0)).addr() / PAGE;
             let mut pages = vec![0; mirror.len() * size_of::<u64>() / PAGE * size_of::<u64>()];

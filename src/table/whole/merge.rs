@@ -5,16 +5,17 @@
 //! The other table may have another size, if both grow. Then an entry may know less of its position than the buckets
 //! tell here: it is doubled, as a split would have done.
 
+use super::image::Image;
 use crate::error::{Error, Refusal};
 use crate::layout::{Format, both};
 use crate::sizing::{self, ENDLESS_ITEMS, MAX_DOUBLED};
-use crate::table::doubled::{Counted, Counts};
-use crate::table::entry::Entry;
-use crate::table::geometry::Place;
 use crate::table::items::insert::is_known_by;
+use crate::table::placing::entry::Entry;
+use crate::table::placing::geometry::Place;
 use crate::table::placing::rates::power_of_half;
 use crate::table::placing::{Bucket, Placing};
-use crate::table::{Attempt, Buckets, Image, Stashed, Table};
+use crate::table::shared::doubled::{Counted, Counts};
+use crate::table::{Attempt, Buckets, Stashed, Table};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
@@ -50,7 +51,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         };
         for &(value, Counts { copies, entries }) in &image.doubled_of {
             let entries = share(entries) as u64;
-            self.changing.doubled.lock().add(value, Counts { copies, entries });
+            self.shared.doubled.lock().add(value, Counts { copies, entries });
         }
         self.add_merged_weight(weighs_more);
         Ok(())
@@ -96,7 +97,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Memory to count entries with these values that are no items of their own. The values are in ascending order.
     fn name_doubled(self, values: &[Counted]) -> Result<(), Refusal> {
-        let mut splitting = self.changing.doubled.lock();
+        let mut splitting = self.shared.doubled.lock();
         let reserved = splitting.reserve(values.len(), self.value_bits());
         reserved.map_err(|_| Refusal::NoMemoryToStore)?;
         splitting.name(values);
@@ -120,7 +121,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             self.take_parts_back(low, least);
         })?;
         let doubled = Counts { copies: entry.copies as u64, entries: of_low.min(of_high) };
-        self.changing.doubled.lock().add(value, doubled);
+        self.shared.doubled.lock().add(value, doubled);
         Ok(of_low.max(of_high))
     }
 
@@ -162,7 +163,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let parts = halves(Stashed { copies: rest, ..entry });
         let [low, high] = both(parts, |part| self.take_parts_back(part, least));
         let value = self.value_in(place.entry.bits().into());
-        self.changing.doubled.lock().subtract(value, low.min(high));
+        self.shared.doubled.lock().subtract(value, low.min(high));
         taken += low.max(high);
         taken
     }
@@ -200,8 +201,8 @@ mod tests {
     use crate::layout::Packed;
     use crate::sizing::Sizing;
     use crate::table::buckets::growing::Growing;
-    use crate::table::entry::{Pair, ValueBits};
-    use crate::table::geometry::{self, Key};
+    use crate::table::placing::entry::{Pair, ValueBits};
+    use crate::table::placing::geometry::{self, Key};
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -284,7 +285,7 @@ mod tests {
         for (table, buckets) in [(from, 256), (others, 128), (into, 1 << 10)] {
             let growing = table.buckets.growing().unwrap();
             let most = buckets - table.present();
-            table.split_buckets(growing, &mut table.changing.doubled.lock(), most).unwrap();
+            table.split_buckets(growing, &mut table.shared.doubled.lock(), most).unwrap();
         }
         let image = from.image().unwrap();
         let Counts { copies, entries } = image.doubled();

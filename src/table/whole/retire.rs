@@ -25,49 +25,37 @@
 
 use crate::layout::{Format, Slot};
 use crate::sizing::in_address_space;
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::{MutexGuard, Ordering};
 use crate::table::buckets::stripes::Locked;
-use crate::table::doubled::Counts;
-use crate::table::entry::{ValueBits, Values};
-use crate::table::geometry::Key;
 use crate::table::placing::Bucket;
+use crate::table::placing::entry::{ValueBits, Values};
+use crate::table::placing::geometry::Key;
+use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, State, Table};
-
-/// What becomes of entries by their values.
-#[derive(Default)]
-pub(in crate::table) struct Expiry {
-    /// The value that is retiring, plus one; 0 if there is none.
-    retiring: AtomicU64,
-    /// Entries that were dropped in place of being moved, and not reported yet.
-    dropped: AtomicU64,
-    /// Held by whoever removes a value, merges, clears the table, or ends a snapshot. It is taken before the mutex of
-    /// those who split, and before any stripe.
-    removing: Mutex<()>,
-}
 
 impl<B: Buckets> State<B> {
     /// The mutex of those who remove a value, merge, clear the table, or end a snapshot.
     pub(in crate::table) fn lock_removing(&self) -> MutexGuard<'_, ()> {
-        self.turns.lock(&self.changing.expiry.removing)
+        self.turns.lock(&self.shared.retiring.removing)
     }
 
     /// From now on this value retires, or none.
     pub(crate) fn retire(&self, value: Option<u32>) {
         let retiring = value.map_or(0, |value| u64::from(value) + 1);
         // Release: pairs with the load in `is_retiring`.
-        self.changing.expiry.retiring.store(retiring, Ordering::Release);
+        self.shared.retiring.value.store(retiring, Ordering::Release);
     }
 
     /// Some entries with the value that is retiring are dropped. Called before the store that takes them out of a word,
     /// or, of the stash, while the stripes are held for which step 6 waits.
     pub(in crate::table) fn add_dropped(&self, entries: u64) {
         // Relaxed: whoever sees a word without them has synchronized with that store.
-        self.changing.expiry.dropped.fetch_add(entries, Ordering::Relaxed);
+        self.shared.retiring.dropped.fetch_add(entries, Ordering::Relaxed);
     }
 
     /// No entry has this value any more. Says how many copies of those that had it are no items of their own.
     fn forget_doubled(&self, value: u32) -> u64 {
-        let mut splitting = self.changing.doubled.lock();
+        let mut splitting = self.shared.doubled.lock();
         let doubled = splitting.forget(value);
         // As it looks: it is exact while all stripes are held.
         if splitting.all().beyond(self.counts()) != Counts::default() {
@@ -79,9 +67,9 @@ impl<B: Buckets> State<B> {
 
     /// How many entries were dropped since it was asked last.
     fn take_dropped(&self) -> u64 {
-        let dropped = self.changing.expiry.dropped.load(Ordering::Relaxed);
+        let dropped = self.shared.retiring.dropped.load(Ordering::Relaxed);
         // Others may add to it meanwhile.
-        self.changing.expiry.dropped.fetch_add(dropped.wrapping_neg(), Ordering::Relaxed);
+        self.shared.retiring.dropped.fetch_add(dropped.wrapping_neg(), Ordering::Relaxed);
         dropped
     }
 }
@@ -99,7 +87,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(in crate::table) fn is_retiring(self, bits: u64) -> bool {
         // Acquire: whoever drops an entry before step 2 of the sweep passes on to lookups, with the bump, what was
         // stored before the sweep began, as the sweep itself does.
-        let retiring = || self.changing.expiry.retiring.load(Ordering::Acquire);
+        let retiring = || self.shared.retiring.value.load(Ordering::Acquire);
         B::Values::ANY && retiring() == u64::from(self.value_in(bits)) + 1
     }
 
@@ -197,8 +185,8 @@ mod tests {
     use crate::layout::Packed;
     use crate::sizing::Sizing;
     use crate::table::Growing;
-    use crate::table::entry::Pair;
-    use crate::table::geometry;
+    use crate::table::placing::geometry;
+    use crate::table::placing::entry::Pair;
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -212,8 +200,8 @@ mod tests {
             table.insert(table.key_of(Pair { hash, value: 1 })).unwrap();
         }
         let doubled = Counts::of_slots(100);
-        table.changing.doubled.lock().reserve(1, 2).unwrap();
-        table.changing.doubled.lock().add(1, doubled);
+        table.shared.doubled.lock().reserve(1, 2).unwrap();
+        table.shared.doubled.lock().add(1, doubled);
         let bucket = (0..64).find(|&bucket| table.word_now(bucket).in_use() > 0).unwrap();
         let (send, receive) = mpsc::channel();
         thread::scope(|scope| {

@@ -97,7 +97,7 @@ pub const LIKELY: &[(&str, &str)] = &[
         "order::inserts_then_lookups order::removals_then_lookups order::insert_and_removal",
     ),
     (
-        "src/table/stash/cells.rs",
+        "src/table/shared/cells.rs",
         "stash::going_back_against_lookup stash::insert_known stash::doubling_against_lookup \
             stash::cell_used_again stash::going_back_from order::stashed_inserts_then_lookups \
             order::stashed_removals_then_lookups order::stashed_insert_and order::stashed_removal_and",
@@ -148,9 +148,9 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
     clear_what_goes "self.store_word(locked, split.old, split.stays, Ordering::SeqCst);":
         "Release, not SeqCst",
         "models about SeqCst make each Release store of a split SeqCst, for a reason that is said there";
-    clock "Clock(self.changing.present.load(Ordering::SeqCst))":
+    clock "Clock(self.shared.present.load(Ordering::SeqCst))":
         "Acquire, not SeqCst", ORDER_OF_CALLS;
-    set_clock "self.changing.present.store(clock.bits(), Ordering::SeqCst);":
+    set_clock "self.shared.present.store(clock.bits(), Ordering::SeqCst);":
         "Release, not SeqCst", ORDER_OF_CALLS;
 };
 
@@ -355,8 +355,8 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if is_new {" with "if is_new & false {"
         => "snapshots::split_and_insert_beside_a_snapshot";
     make_room: "an insert without room splits beside others"
-        replace "let mut splitting = self.changing.doubled.lock();"
-        with "let own = crate::table::doubled::Doubled::try_new(true, Default::default())?; let mut splitting = own.lock();"
+        replace "let mut splitting = self.shared.doubled.lock();"
+        with "let own = crate::table::shared::doubled::Doubled::try_new(true, Default::default())?; let mut splitting = own.lock();"
         => "growth::two_inserts_that_find_no_room";
     store: "an insert does not compute its bucket again"
         replace "if B::GROWS {" with "if false {" => "growth::insert_of_what_goes";
@@ -445,7 +445,7 @@ pub const FAULTS: &[Fault] = faults! {
     stop: "all stripes are held while another thread adds a chunk to the mirror"
         replace "self.held.take().unwrap_or_else(|| table.hold())"
         with "self.held.take().unwrap_or_else(|| { \
-            let own = crate::table::doubled::Doubled::try_new(true, Default::default()).ok().unwrap(); \
+            let own = crate::table::shared::doubled::Doubled::try_new(true, Default::default()).ok().unwrap(); \
             (table.lock_removing(), Box::leak(Box::new(own)).lock()) })"
         => "stopped::insert_beside_a_snapshot_and_an_allocation";
     try_reach: "a chunk is added to the table and not to the mirror"
@@ -453,7 +453,7 @@ pub const FAULTS: &[Fault] = faults! {
     stop: "the flags stay set at the end of a snapshot"
         without "locked.stop_recording();" => SNAPSHOT_AND_INSERT;
     try_image: "two threads take snapshots at once"
-        without "let _taking = self.turns.lock(&self.changing.mirror.taking);"
+        without "let _taking = self.turns.lock(&self.shared.mirror.taking);"
         => "snapshots::two_snapshots_beside_a_kick snapshots::two_snapshots_beside_a_split";
 
     // Merges.
@@ -524,7 +524,7 @@ pub const FAULTS: &[Fault] = faults! {
     try_widen: "new stripes count nothing"
         without "self.count_in(&stripes.value);" => WRITERS_BESIDE_WIDENING;
     widen_late: "stripes are replaced while another snapshot begins"
-        without "let _splitting = self.changing.doubled.lock();"
+        without "let _splitting = self.shared.doubled.lock();"
         => "widening::widening_at_the_end_of_a_snapshot";
     try_widen: "stripes are replaced while a snapshot uses their flags"
         replace "self.is_recorded()" with "false" => "widening::snapshot_beside_widening";

@@ -83,7 +83,7 @@ pub(crate) struct DoubledOf {
 /// allocated.
 ///
 /// In a box of its own: the line of [`Changing`](super::Changing) is full.
-pub(super) struct Doubled(Option<TryBox<Numbers>>);
+pub(in crate::table) struct Doubled(Option<TryBox<Numbers>>);
 
 struct Numbers {
     /// The sums of all values, for figures: exact when nobody writes, and stored while the mutex is held.
@@ -94,11 +94,11 @@ struct Numbers {
 }
 
 /// The mutex of those who split, held. RAII guard. In a table of fixed size there is none, and nothing to count.
-pub(super) struct Splitting<'a>(Option<(&'a Numbers, MutexGuard<'a, DoubledOf>)>);
+pub(in crate::table) struct Splitting<'a>(Option<(&'a Numbers, MutexGuard<'a, DoubledOf>)>);
 
 impl Doubled {
     /// Of a table that grows, with these numbers; or of one of fixed size.
-    pub(super) fn try_new(grows: bool, of_values: DoubledOf) -> Result<Self, NoMemory> {
+    pub(in crate::table) fn try_new(grows: bool, of_values: DoubledOf) -> Result<Self, NoMemory> {
         if !grows {
             return Ok(Self(None));
         }
@@ -109,15 +109,15 @@ impl Doubled {
     }
 
     /// Of all values together.
-    pub(super) fn all(&self) -> Counts {
+    pub(in crate::table) fn all(&self) -> Counts {
         self.0.as_deref().map_or(Counts::default(), Numbers::all)
     }
 
-    pub(super) fn lock(&self) -> Splitting<'_> {
+    pub(in crate::table) fn lock(&self) -> Splitting<'_> {
         Splitting(self.0.as_deref().map(|numbers| (numbers, numbers.of_values.lock())))
     }
 
-    pub(super) fn try_lock(&self) -> Option<Splitting<'_>> {
+    pub(in crate::table) fn try_lock(&self) -> Option<Splitting<'_>> {
         let Some(numbers) = self.0.as_deref() else {
             return Some(Splitting(None));
         };
@@ -126,7 +126,7 @@ impl Doubled {
     }
 
     /// Without the lists while another thread splits: figures wait for nobody.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(in crate::table) fn heap_bytes(&self) -> usize {
         let of_lists = |numbers: &Numbers| {
             numbers.of_values.try_lock().map_or(0, |of_values| of_values.heap_bytes())
         };
@@ -134,7 +134,7 @@ impl Doubled {
     }
 
     /// What is allocated without a value that is counted.
-    pub(super) fn bytes_for(grows: bool) -> usize {
+    pub(in crate::table) fn bytes_for(grows: bool) -> usize {
         if grows { size_of::<Numbers>() } else { 0 }
     }
 }
@@ -156,37 +156,41 @@ impl Numbers {
 
 impl Splitting<'_> {
     /// The number of values that are counted.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::table) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |(_, of_values)| of_values.len())
     }
 
     /// Of all values together.
-    pub(super) fn all(&self) -> Counts {
+    pub(in crate::table) fn all(&self) -> Counts {
         self.0.as_ref().map_or(Counts::default(), |(numbers, _)| numbers.all())
     }
 
     /// Memory to count those of some more values, of so many bits. Called while no stripe is held.
-    pub(super) fn reserve(&mut self, values: usize, value_bits: u32) -> Result<(), NoMemory> {
+    pub(in crate::table) fn reserve(
+        &mut self,
+        values: usize,
+        value_bits: u32,
+    ) -> Result<(), NoMemory> {
         let missing = (1 << value_bits) - self.len();
         let of_values = self.0.as_mut().map(|(_, of_values)| of_values);
         of_values.map_or(Ok(()), |of_values| of_values.reserve(values.min(missing)))
     }
 
     /// As [`DoubledOf::name`].
-    pub(super) fn name(&mut self, values: &[Counted]) {
+    pub(in crate::table) fn name(&mut self, values: &[Counted]) {
         if let Some((_, of_values)) = &mut self.0 {
             of_values.name(values);
         }
     }
 
     /// Those of which there are some, in ascending order of their values.
-    pub(super) fn counted(&mut self) -> impl Iterator<Item = Counted> {
+    pub(in crate::table) fn counted(&mut self) -> impl Iterator<Item = Counted> {
         let lists = self.0.as_mut().map(|(_, of_values)| of_values.in_order());
         lists.into_iter().flatten().map(|&mut counted| counted).filter(|(_, of)| of.copies > 0)
     }
 
     /// Counts more of this value. There is memory to count them.
-    pub(super) fn add(&mut self, value: u32, more: Counts) {
+    pub(in crate::table) fn add(&mut self, value: u32, more: Counts) {
         self.change(|of_values, all| {
             *of_values.of_value(value) += more;
             *all += more;
@@ -194,12 +198,12 @@ impl Splitting<'_> {
     }
 
     /// Counts less of this value, as far as there is so much.
-    pub(super) fn subtract(&mut self, value: u32, less: Counts) {
+    pub(in crate::table) fn subtract(&mut self, value: u32, less: Counts) {
         self.change(|of_values, all| take(of_values.of_value(value), less, all));
     }
 
     /// No entry has this value any more. Says what was counted of it.
-    pub(super) fn forget(&mut self, value: u32) -> Counts {
+    pub(in crate::table) fn forget(&mut self, value: u32) -> Counts {
         self.change(|of_values, all| {
             let forgotten = of_values.remove(value);
             *all -= forgotten;
@@ -209,7 +213,7 @@ impl Splitting<'_> {
 
     /// The table has no more than this. What a split has added may be removed, or get another value, as a
     /// false positive; the table cannot know it. Says whether it counted more.
-    pub(super) fn limit(&mut self, most: Counts) -> bool {
+    pub(in crate::table) fn limit(&mut self, most: Counts) -> bool {
         let excess = self.all().beyond(most);
         if excess == Counts::default() {
             return false;
@@ -223,7 +227,7 @@ impl Splitting<'_> {
     }
 
     /// No slot is in use any more.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::table) fn clear(&mut self) {
         self.change(|of_values, all| {
             of_values.clear();
             *all = Counts::default();
@@ -251,7 +255,7 @@ fn take(of_value: &mut Counts, less: Counts, all: &mut Counts) {
 }
 
 /// What is counted of all these values.
-pub(super) fn sum(counted: &[Counted]) -> Counts {
+pub(in crate::table) fn sum(counted: &[Counted]) -> Counts {
     let mut all = Counts::default();
     for &(_, of_value) in counted {
         all += of_value;
@@ -288,16 +292,16 @@ impl DoubledOf {
     }
 
     /// The number of values.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::table) fn len(&self) -> usize {
         self.sorted.len() + self.new.len()
     }
 
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(in crate::table) fn heap_bytes(&self) -> usize {
         (self.sorted.capacity() + self.new.capacity()) * size_of::<Counted>()
     }
 
     /// Memory for some more values.
-    pub(super) fn reserve(&mut self, values: usize) -> Result<(), NoMemory> {
+    pub(in crate::table) fn reserve(&mut self, values: usize) -> Result<(), NoMemory> {
         let all = self.new.len() + values;
         let reserve = |list: &mut Vec<Counted>, more: usize| {
             let has_room = list.capacity() - list.len() >= more;
@@ -309,7 +313,7 @@ impl DoubledOf {
     }
 
     /// What is counted of this value: nothing if it was not there. There is memory for it.
-    pub(super) fn of_value(&mut self, value: u32) -> &mut Counts {
+    pub(in crate::table) fn of_value(&mut self, value: u32) -> &mut Counts {
         if self.new.len().pow(2) > self.sorted.len() {
             self.in_order();
         }
@@ -328,7 +332,7 @@ impl DoubledOf {
     }
 
     /// Counts entries with these values, which are in ascending order, from now on: none yet. There is memory for them.
-    pub(super) fn name(&mut self, values: &[Counted]) {
+    pub(in crate::table) fn name(&mut self, values: &[Counted]) {
         if let [(value, _)] = values {
             self.of_value(*value);
             return;
@@ -338,7 +342,7 @@ impl DoubledOf {
     }
 
     /// All numbers, in ascending order of their values.
-    pub(super) fn in_order(&mut self) -> &mut [Counted] {
+    pub(in crate::table) fn in_order(&mut self) -> &mut [Counted] {
         let mut new = mem::take(&mut self.new);
         merge(&mut self.sorted, new.iter().copied());
         new.clear();
@@ -347,13 +351,13 @@ impl DoubledOf {
     }
 
     /// Takes the numbers of a value out.
-    pub(super) fn remove(&mut self, value: u32) -> Counts {
+    pub(in crate::table) fn remove(&mut self, value: u32) -> Counts {
         let mut lists = [&mut self.sorted, &mut self.new].into_iter();
         let removed = lists.find_map(|list| search(list, value).ok().map(|at| list.remove(at).1));
         removed.unwrap_or_default()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::table) fn clear(&mut self) {
         self.sorted.clear();
         self.new.clear();
     }

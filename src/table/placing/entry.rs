@@ -42,7 +42,7 @@ pub struct Shape {
     /// Bits of a slot.
     bits: u32,
     /// Bits of the ring; 0 in a table of fixed size.
-    pub(super) ring: u32,
+    pub(in crate::table) ring: u32,
     /// Bits of the value, above all others; 0 in a filter.
     value: u32,
     /// All bits of a slot below its value.

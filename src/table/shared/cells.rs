@@ -28,14 +28,14 @@
 
 use core::{iter, mem};
 
-use super::super::geometry::{self, Place};
 use crate::error::Refusal;
 use crate::layout::Slot;
 use crate::sync::array::{PieceArray, View};
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{AtomicU64, Count, Mutex, MutexGuard, Ordering};
-use crate::table::entry::Entry;
 use crate::table::placing::Found;
+use crate::table::placing::entry::Entry;
+use crate::table::placing::geometry::{self, Place};
 
 /// Cells in a line: one for each byte of a word. Two in models.
 const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
@@ -76,11 +76,11 @@ pub struct Stashed {
 
 /// What is looked for: the entries of an item, which are prefixes of it.
 #[derive(Clone, Copy)]
-pub(super) struct StashQuery {
+pub(in crate::table) struct StashQuery {
     /// The item at its even position.
-    pub(super) item: Place,
+    pub(in crate::table) item: Place,
     /// Mask of the bits of an entry that must be equal: all of them, or all but those of the value.
-    pub(super) mask: u32,
+    pub(in crate::table) mask: u32,
 }
 
 /// An entry that was found.
@@ -89,10 +89,10 @@ pub(in crate::table) struct Match {
     at: usize,
     /// Its slot is what one would hold of it, in a growing table without the ring.
     pub(in crate::table) entry: Found,
-    pub(super) copies: usize,
+    pub(in crate::table) copies: usize,
 }
 
-pub(super) struct Cells {
+pub(in crate::table) struct Cells {
     /// The number of lines in use, 0 or a power of two, in the lower half; and in the upper one how often it has changed.
     lines: AtomicU64,
     /// A word for each line.
@@ -121,7 +121,7 @@ struct Owned {
 /// How many cells were seen one after the other, of so many lines. Only where that number changes do entries get to
 /// other cells.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(in crate::table) struct Seen {
     cells: usize,
     lines: u64,
 }
@@ -287,7 +287,7 @@ impl Stashed {
 
 impl Cells {
     /// For the entries of this number of groups, of which these bits are not the value.
-    pub(super) fn try_new(groups: usize, key: u32) -> Result<Self, NoMemory> {
+    pub(in crate::table) fn try_new(groups: usize, key: u32) -> Result<Self, NoMemory> {
         let mut of_groups = try_with_capacity(groups)?;
         of_groups.resize(groups, 0);
         Ok(Self {
@@ -331,7 +331,7 @@ impl Cells {
     /// Whether certainly no entry is there that is query. `false`: there is one, or the number of lines has changed
     /// meanwhile. Takes no lock.
     #[inline(always)]
-    pub(super) fn lacks(&self, query: StashQuery) -> bool {
+    pub(in crate::table) fn lacks(&self, query: StashQuery) -> bool {
         // Acquire and Relaxed, as in `read`.
         let lines = self.lines.load(Ordering::Acquire);
         let item = query.item.entry;
@@ -410,7 +410,7 @@ impl Cells {
 
     /// Calls `found` with each entry that is query. `false`: the number of lines has changed meanwhile, so some may have
     /// been missed. Takes no lock.
-    pub(super) fn read(&self, query: StashQuery, found: impl FnMut(Match)) -> bool {
+    pub(in crate::table) fn read(&self, query: StashQuery, found: impl FnMut(Match)) -> bool {
         // Acquire: pairs with the store of `set_lines`. Whoever sees the number sees the lines.
         let lines = self.lines.load(Ordering::Acquire);
         self.scan(lines, query, found);
@@ -419,22 +419,22 @@ impl Cells {
     }
 
     /// The number of entries: for a decision that is right either way.
-    pub(super) fn entries(&self) -> usize {
+    pub(in crate::table) fn entries(&self) -> usize {
         self.entries.hint() as usize
     }
 
     /// The number of copies: exact when no thread writes.
-    pub(super) fn copies(&self) -> u64 {
+    pub(in crate::table) fn copies(&self) -> u64 {
         // Relaxed: a number that orders nothing.
         self.copies.load(Ordering::Relaxed)
     }
 
-    pub(super) fn heap_bytes(&self, groups: usize) -> usize {
+    pub(in crate::table) fn heap_bytes(&self, groups: usize) -> usize {
         self.tags.heap_bytes() + self.words.heap_bytes() + groups * size_of::<u32>()
     }
 
     /// Waits while another thread writes.
-    pub(super) fn lock(&self) -> Writer<'_> {
+    pub(in crate::table) fn lock(&self) -> Writer<'_> {
         Writer { cells: self, owned: self.owned.lock() }
     }
 }
@@ -456,12 +456,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Calls `found` with each entry that is query, the longest first.
-    pub(super) fn each(&self, query: StashQuery, found: impl FnMut(Match)) {
+    pub(in crate::table) fn each(&self, query: StashQuery, found: impl FnMut(Match)) {
         self.cells.scan(self.lines(), query, found);
     }
 
     /// The longest of the entries that are query.
-    pub(super) fn longest(&self, query: StashQuery) -> Option<Match> {
+    pub(in crate::table) fn longest(&self, query: StashQuery) -> Option<Match> {
         let mut longest = None;
         self.each(query, |found| {
             longest.get_or_insert(found);
@@ -470,18 +470,18 @@ impl<'a> Writer<'a> {
     }
 
     /// The number of copies of this entry.
-    pub(super) fn copies_of(&self, place: Place) -> usize {
+    pub(in crate::table) fn copies_of(&self, place: Place) -> usize {
         let (array, query) = (self.array(), Stashed { place, copies: 0 }.words());
         self.cells.find(array, query).map_or(0, |at| copies_in(array.first(at)))
     }
 
     /// Whether there is room for some more entries.
-    pub(super) fn has_room(&self, more: usize) -> bool {
+    pub(in crate::table) fn has_room(&self, more: usize) -> bool {
         8 * (self.len() + more) <= 7 * self.array().len()
     }
 
     /// Makes room for some more entries.
-    pub(super) fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
+    pub(in crate::table) fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
         while !self.has_room(more) {
             self.resize((2 * self.array().lines).max(FEWEST_LINES))?;
         }
@@ -490,7 +490,7 @@ impl<'a> Writer<'a> {
 
     /// Some copies more of an entry, of the group with this number. Says whether it is a new one. If it fails, nothing
     /// has changed.
-    pub(super) fn add(&mut self, group: usize, new: Stashed) -> Result<bool, Refusal> {
+    pub(in crate::table) fn add(&mut self, group: usize, new: Stashed) -> Result<bool, Refusal> {
         let Some(at) = self.cells.find(self.array(), new.words()) else {
             self.reserve(1).map_err(|_| Refusal::NoMemoryToStore)?;
             self.cells.put_in_order(self.array(), iter::once(new.words()));
@@ -508,18 +508,21 @@ impl<'a> Writer<'a> {
 
     /// The number of entries of the groups that share a version with this one: each has the same remainder by
     /// `versions`.
-    pub(super) fn beside(&self, group: usize, versions: usize) -> u32 {
+    pub(in crate::table) fn beside(&self, group: usize, versions: usize) -> u32 {
         self.owned.of_groups.iter().skip(group % versions).step_by(versions).sum()
     }
 
     /// The number of entries of this group.
-    pub(super) fn of_group(&self, group: usize) -> u32 {
+    pub(in crate::table) fn of_group(&self, group: usize) -> u32 {
         self.owned.of_groups[group]
     }
 
     /// Stores these entries, none of which is there, each with the number of its group. Takes time in proportion to
     /// their number, also where all are on one way. No other thread looks meanwhile.
-    pub(super) fn fill(&mut self, entries: &mut [(usize, CellWords)]) -> Result<(), NoMemory> {
+    pub(in crate::table) fn fill(
+        &mut self,
+        entries: &mut [(usize, CellWords)],
+    ) -> Result<(), NoMemory> {
         self.reserve(entries.len())?;
         let (cells, array) = (self.cells, self.array());
         entries.sort_unstable_by_key(|&(_, words)| cells.home(array, words));
@@ -549,7 +552,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Takes some copies of an entry out. If there is none any more, its way has to be forgotten, sooner or later.
-    pub(super) fn take(&mut self, group: usize, found: Match, copies: usize) {
+    pub(in crate::table) fn take(&mut self, group: usize, found: Match, copies: usize) {
         let (array, at) = (self.array(), found.at);
         self.owned.changes += 1;
         // SeqCst: the removal takes effect here, as that from a word does by its store. Pairs with the load of `scan`.
@@ -565,7 +568,7 @@ impl<'a> Writer<'a> {
     }
 
     /// After an entry was taken out: finds out again whose ways pass the lines that it had passed.
-    pub(super) fn forget_way(&mut self, found: Match) {
+    pub(in crate::table) fn forget_way(&mut self, found: Match) {
         let array = self.array();
         // Its name is still in its cell.
         let home = self.cells.home(array, [array.first(found.at), array.second(found.at)]);
@@ -577,7 +580,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The same, after any number of entries were taken out.
-    pub(super) fn forget_ways(&mut self) {
+    pub(in crate::table) fn forget_ways(&mut self) {
         let array = self.array();
         self.cells.update_passing(array, 0, array.lines);
         self.shrink();
@@ -596,7 +599,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Takes everything out, and begins with no lines again.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::table) fn clear(&mut self) {
         let array = self.array();
         (0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));
         (0..array.lines).for_each(|line| array.set_tags(line, 0));
@@ -609,13 +612,13 @@ impl<'a> Writer<'a> {
     }
 
     /// All entries.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Stashed> {
+    pub(in crate::table) fn entries(&self) -> impl Iterator<Item = Stashed> {
         let array = self.array();
         (0..array.len()).filter_map(move |at| array.held(at)).map(Stashed::of_words)
     }
 
     /// The next entry whose bits are wanted, if there is one among the cells that were not seen yet; and its cell.
-    pub(super) fn next(
+    pub(in crate::table) fn next(
         &self,
         seen: &mut Seen,
         wanted: impl Fn(u32) -> bool,
@@ -635,7 +638,7 @@ impl<'a> Writer<'a> {
     }
 
     /// What a cell holds, if that is still this entry.
-    pub(super) fn held_at(&self, at: usize, place: Place) -> Option<Match> {
+    pub(in crate::table) fn held_at(&self, at: usize, place: Place) -> Option<Match> {
         let held = Stashed::of_words(self.array().held(at)?);
         let (bits, known) = (place.entry.bits(), place.entry.known());
         (held.place == place).then_some(Match {
@@ -646,19 +649,19 @@ impl<'a> Writer<'a> {
     }
 
     /// The number of entries.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::table) fn len(&self) -> usize {
         self.cells.entries.get() as usize
     }
 
     /// How many changes there were.
-    pub(super) fn changes(&self) -> u64 {
+    pub(in crate::table) fn changes(&self) -> u64 {
         self.owned.changes
     }
 
     /// The entry that a number chooses, each with about the same chance, or none. It depends on the entries alone, and
     /// not on the cells that they are in: hashes are divided into classes by their lowest bits, as many as there are
     /// entries; and the number names a class, and one entry of it.
-    pub(super) fn choose(&self, number: u64) -> Option<Place> {
+    pub(in crate::table) fn choose(&self, number: u64) -> Option<Place> {
         let (cells, array) = (self.cells, self.array());
         let classes = self.len().next_power_of_two();
         let class = number as usize % classes;

@@ -3,7 +3,7 @@
 //! **Invariant:** the other position of the other position is the first one, and of the two one is even and one is odd.
 //!
 //! Pure functions. In a table of fixed size a position is a bucket. In a growing table it is a number of 64 bits,
-//! and [`Extent`](super::placing::Extent) says which bucket it has.
+//! and [`Extent`](super::Extent) says which bucket it has.
 //!
 //! A table of fixed size has m buckets, m even and at least 2, and needs no power of two: the
 //! first is `(x * m) >> 64`, the multiply-shift reduction of Lemire ("Fast Random Integer
@@ -55,7 +55,7 @@ impl Key {
 }
 
 /// An entry at one of the two positions of its item. A place belongs to exactly one bucket, but for one: see
-/// [`growing`](super::buckets::growing).
+/// [`growing`](crate::table::buckets::growing).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub(crate) position: u64,
@@ -78,8 +78,8 @@ impl Place {
 pub struct Geometry {
     /// The buckets of a table of fixed size, an even number of at least 2; in a growing table, a mask of the bits of
     /// a position that all entries know.
-    pub(super) size: u64,
-    pub(super) shape: Shape,
+    pub(in crate::table) size: u64,
+    pub(in crate::table) shape: Shape,
 }
 
 impl Geometry {
@@ -170,7 +170,7 @@ impl Geometry {
 /// Both factors depend on the hash. With a constant for one of them, hashes in arithmetic
 /// progression gave up to 2.3 times the false positives that are due.
 #[inline]
-pub(super) fn mix(hash: u64) -> u64 {
+pub(in crate::table) fn mix(hash: u64) -> u64 {
     fold(product(hash))
 }
 
@@ -196,7 +196,7 @@ fn fold(product: u128) -> u64 {
 mod tests {
     use super::*;
     use crate::random::cases;
-    use crate::table::entry::NoValues;
+    use crate::table::placing::entry::NoValues;
     use proptest::prelude::*;
 
     /// Even numbers of buckets of every magnitude, the extremes included.

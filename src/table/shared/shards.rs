@@ -1,0 +1,46 @@
+//! The shards of the stash, which are allocated when something is stashed.
+//!
+//! **Invariant:** once they are there, their number does not change.
+
+use super::cells::Cells;
+use crate::sync::SetOnce;
+use crate::sync::memory::{NoMemory, try_with_capacity};
+
+/// Groups of versions for each shard in larger tables: so no table has more shards than it has versions at first, and
+/// groups that share a version are in one shard.
+const GROUPS_PER_SHARD: usize = if cfg!(coucal_model) { 1 << 30 } else { 128 };
+
+/// The shards of the stash.
+pub(in crate::table) struct Shards {
+    /// A power of two of them.
+    shards: SetOnce<Box<[Cells]>>,
+    /// The number of groups of items, a power of two. A table that grows may have fewer versions by now.
+    pub(in crate::table) groups: usize,
+}
+
+impl Shards {
+    /// Of a table whose items are in so many groups.
+    pub(in crate::table) fn new(groups: usize) -> Self {
+        Self { shards: SetOnce::new(), groups }
+    }
+
+    /// The shards, if something was ever stashed.
+    #[inline]
+    pub(in crate::table) fn shards(&self) -> &[Cells] {
+        self.shards.get().map_or(&[], |shards| shards)
+    }
+
+    /// The shards, which are allocated if they are not there.
+    pub(in crate::table) fn try_shards(&self, key: u32) -> Result<&[Cells], NoMemory> {
+        if self.shards.get().is_none() {
+            let count = (self.groups / GROUPS_PER_SHARD).max(1);
+            let mut shards = try_with_capacity(count)?;
+            for _ in 0..count {
+                shards.push(Cells::try_new(self.groups / count, key)?);
+            }
+            // Another thread may have been faster.
+            drop(self.shards.set(shards.into_boxed_slice()));
+        }
+        Ok(self.shards())
+    }
+}
