@@ -588,28 +588,28 @@ impl error::Error for Error {}
 
 /// Why an item was not stored: what the table returns, in one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum InsertError {
     Full,
     NoMemoryToStore,
     ValueTooLarge,
     WindowFull,
 }
 
-impl Refusal {
+impl InsertError {
     /// The same of an expiring filter.
     pub(crate) fn of_window(self) -> Self {
         if self == Self::Full { Self::WindowFull } else { self }
     }
 }
 
-impl From<Refusal> for Error {
+impl From<InsertError> for Error {
     #[inline]
-    fn from(refusal: Refusal) -> Self {
+    fn from(refusal: InsertError) -> Self {
         match refusal {
-            Refusal::Full => Self::Full,
-            Refusal::NoMemoryToStore => Self::NoMemoryToStore,
-            Refusal::ValueTooLarge => Self::ValueTooLarge,
-            Refusal::WindowFull => Self::WindowFull,
+            InsertError::Full => Self::Full,
+            InsertError::NoMemoryToStore => Self::NoMemoryToStore,
+            InsertError::ValueTooLarge => Self::ValueTooLarge,
+            InsertError::WindowFull => Self::WindowFull,
         }
     }
 }
@@ -619,7 +619,7 @@ impl From<Refusal> for Error {
 pub struct Stopped {
     pub(crate) index: usize,
     pub(crate) stored: usize,
-    pub(crate) cause: Refusal,
+    pub(crate) cause: InsertError,
 }
 
 impl Stopped {

@@ -14,11 +14,11 @@ use std::io::Read;
 
 pub use self::constructors::{Expiring, ExpiringBuilder};
 use self::timer::Timer;
-use crate::error::{Error, Refusal, Stopped, check_lengths};
+use crate::error::{Error, InsertError, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
-use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
+use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::placing::entry::ValueBits;
@@ -335,7 +335,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     #[must_use]
     pub fn age<Q: Item<S> + ?Sized>(&self, item: &Q) -> Option<u32> {
         let hash = self.hash_of(item);
-        by_format!(self.inner, table => table.age(table.key(hash)))
+        by_encoding!(self.inner, table => table.age(table.key(hash)))
     }
 
     /// Remembers each item from now on, in order, until an insert fails. Writes to `new` whether it was not seen within
@@ -486,7 +486,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn contains_many<Q: Item<S>>(&self, items: &[Q], found: &mut [bool]) -> Result<(), Error> {
         check_lengths(items.len(), found.len())?;
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
             table.answer_each(items, key, found, move |_, key| table.contains(key));
         });
@@ -533,7 +533,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn age_many<Q: Item<S>>(&self, items: &[Q], ages: &mut [Option<u32>]) -> Result<(), Error> {
         check_lengths(items.len(), ages.len())?;
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
             table.answer_each(items, key, ages, move |_, key| table.age(key));
         });
@@ -602,7 +602,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn advance(&self) -> usize {
         self.inner.state.turns.take_locked();
-        self.measured(|| by_format!(self.inner, table => table.advance_by(1)))
+        self.measured(|| by_encoding!(self.inner, table => table.advance_by(1)))
     }
 
     /// Calls what sweeps the table, and measures it if there is a clock.
@@ -638,7 +638,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
             Some(timer) if timer.is_due() => {
                 turns.take_to_change();
                 timer.advance_due(
-                    |generations| by_format!(self.inner, table => table.advance_by(generations)),
+                    |generations| by_encoding!(self.inner, table => table.advance_by(generations)),
                     |mutex| turns.lock(mutex),
                 )
             }
@@ -805,18 +805,18 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 /// Inserts by hash.
 impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     #[inline]
-    fn insert_with(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
+    fn insert_with(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
         self.advance_if_due();
-        match by_format!(self.inner, table => table.insert_stamped_item(hash, stamping)) {
-            Err(Refusal::Full) if self.forgets_oldest => self.insert_in_full(hash, stamping),
-            ended => ended.map_err(Refusal::of_window),
+        match by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping)) {
+            Err(InsertError::Full) if self.forgets_oldest => self.insert_in_full(hash, stamping),
+            ended => ended.map_err(InsertError::of_window),
         }
     }
 
     /// As a batch of one, which makes room.
     #[cold]
     #[inline(never)]
-    fn insert_in_full(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
+    fn insert_in_full(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
         let stored = self.insert_many_with(&[Prehashed(hash)], stamping, &mut [false]);
         stored.map(|stored| stored > 0).map_err(|stopped| stopped.cause)
     }
@@ -827,7 +827,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
             table.insert_each(items, key, move |at, key| {
                 new[at] = table.insert_with(key, stamping)?;
@@ -855,10 +855,11 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
                     index = end;
                     stored += of_batch;
                 }
-                Err(stopped) if self.forgets_oldest && stopped.cause == Refusal::Full => {
+                Err(stopped) if self.forgets_oldest && stopped.cause == InsertError::Full => {
                     index += stopped.index;
                     stored += stopped.stored;
-                    if self.measured(|| by_format!(self.inner, table => table.advance_from(clock)))
+                    if self
+                        .measured(|| by_encoding!(self.inner, table => table.advance_from(clock)))
                     {
                         // Relaxed: a number that orders nothing.
                         self.early_advances.fetch_add(1, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use crate::error::{Error, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
-use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
+use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::NoValues;
 
@@ -137,7 +137,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     pub fn insert<Q: Item<S> + ?Sized>(&self, item: &Q) -> Result<(), Error> {
         let hash = self.hash_of(item);
-        Ok(by_format!(self.inner, table => table.insert_item(hash))?)
+        Ok(by_encoding!(self.inner, table => table.insert_item(hash))?)
     }
 
     /// Adds `item` unless the filter contains it: returns `Ok(true)` if it was inserted, and
@@ -172,7 +172,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     pub fn insert_unique<Q: Item<S> + ?Sized>(&self, item: &Q) -> Result<bool, Error> {
         let hash = self.hash_of(item);
-        Ok(by_format!(self.inner, table => table.insert_unique_item(hash))?)
+        Ok(by_encoding!(self.inner, table => table.insert_unique_item(hash))?)
     }
 
     /// Whether `item` is in the filter. `false` is certain; `true` may be wrong, at
@@ -224,7 +224,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     pub fn remove<Q: Item<S> + ?Sized>(&self, item: &Q) -> bool {
         let hash = self.hash_of(item);
-        by_format!(self.inner, table => table.remove_item(hash))
+        by_encoding!(self.inner, table => table.remove_item(hash))
     }
 
     /// The number of copies of `item`, including copies of items that collide with it.
@@ -247,7 +247,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[must_use]
     pub fn count<Q: Item<S> + ?Sized>(&self, item: &Q) -> usize {
         let hash = self.hash_of(item);
-        by_format!(self.inner, table => table.count(table.key(hash)))
+        by_encoding!(self.inner, table => table.count(table.key(hash)))
     }
 
     /// Writes to `counts` how many copies there are of each item: [`count`](Self::count) for a batch, which hides the
@@ -272,7 +272,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     pub fn count_many<Q: Item<S>>(&self, items: &[Q], counts: &mut [usize]) -> Result<(), Error> {
         check_lengths(items.len(), counts.len())?;
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
             table.answer_each(items, key, counts, move |_, key| table.count(key));
         });
@@ -303,7 +303,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     pub fn contains_many<Q: Item<S>>(&self, items: &[Q], found: &mut [bool]) -> Result<(), Error> {
         check_lengths(items.len(), found.len())?;
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
             table.answer_each(items, key, found, move |_, key| table.contains(key));
         });
@@ -509,7 +509,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(items.len(), removed.len())?;
-        Ok(by_format!(self.inner, table => {
+        Ok(by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
             table.change_each(items, key, move |at, key| {
                 removed[at] = table.remove(key);
@@ -539,7 +539,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 /// Batches.
 impl<L: Storage, S> CuckooFilter<L, S> {
     fn insert_batch<Q: Item<S>>(&self, items: &[Q]) -> Result<usize, Stopped> {
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
             table.insert_each(items, key, move |_, key| table.insert(key).map(|()| true))
         })
@@ -550,7 +550,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         items: &[Q],
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
             table.insert_each(items, key, move |at, key| {
                 new[at] = table.insert_unique(key)?;

@@ -7,7 +7,7 @@
 //! **Invariant:** a word that is stored holds exactly the entries that were put in and not taken out: `with` and
 //! `without` change one of them, and nothing else.
 //!
-//! The [`Format`] of a layout is a type that has the functions of a word. A [`LayoutId`] is a layout as a value;
+//! The [`Encoding`] of a layout is a type that has the functions of a word. A [`LayoutId`] is a layout as a value;
 //! `by_layout` gives its format.
 
 mod candidates;
@@ -88,7 +88,7 @@ pub trait Layout: Copy + Send + Sync + 'static {
 
     /// Its format; if the layout is not known, that of the default one.
     #[doc(hidden)]
-    type Format: Format;
+    type Encoding: Encoding;
 }
 
 /// The maximum number of slots of a bucket in any layout.
@@ -160,7 +160,7 @@ impl Properties {
 }
 
 /// The word of a bucket: a multiset of entries in 64 bits.
-pub trait Format: Copy + Send + Sync + 'static {
+pub trait Encoding: Copy + Send + Sync + 'static {
     /// The layout.
     const ID: LayoutId;
 
@@ -287,7 +287,7 @@ macro_rules! layouts {
             impl Layout for $name {
                 const NAME: &'static str = stringify!($name);
                 const ID: Option<LayoutId> = Some(LayoutId::$name);
-                type Format = $encoding<$lane, $slots>;
+                type Encoding = $encoding<$lane, $slots>;
             }
         )*
 
@@ -319,7 +319,7 @@ macro_rules! layouts {
             ($dollar layout:expr, $dollar F:ident => $dollar result:expr) => {
                 match $dollar layout {
                     $($crate::layout::LayoutId::$name => {
-                        type $dollar F = <$crate::layout::$name as $crate::layout::Layout>::Format;
+                        type $dollar F = <$crate::layout::$name as $crate::layout::Layout>::Encoding;
                         $dollar result
                     })*
                 }
@@ -390,7 +390,7 @@ mod tests {
     use crate::random::{cases, run_cases};
     use proptest::prelude::*;
 
-    type FormatOf<L> = <L as Layout>::Format;
+    type EncodingOf<L> = <L as Layout>::Encoding;
 
     /// The multiset that a word should be: fingerprints, in any order.
     type Model = Vec<u64>;
@@ -399,7 +399,7 @@ mod tests {
         model.iter().filter(|&&held| held == fingerprint).count()
     }
 
-    fn word_of<F: Format>(model: &Model) -> F {
+    fn word_of<F: Encoding>(model: &Model) -> F {
         model.iter().fold(F::EMPTY, |word, &f| word.with(Slot::new(f)).expect("room for the model"))
     }
 
@@ -418,7 +418,7 @@ mod tests {
     }
 
     /// The word in one bucket, in the other, and in both; and what is found then of what is found in one.
-    fn in_either_and_both<F: Format>(word: F, found: &Model) -> [([F; 2], Model); 3] {
+    fn in_either_and_both<F: Encoding>(word: F, found: &Model) -> [([F; 2], Model); 3] {
         [
             ([word, F::EMPTY], found.clone()),
             ([F::EMPTY, word], found.clone()),
@@ -427,14 +427,14 @@ mod tests {
     }
 
     /// What the word holds, read as a whole.
-    fn contents<F: Format>(word: F) -> Model {
+    fn contents<F: Encoding>(word: F) -> Model {
         let beyond = &word.slots()[F::SLOTS..];
         assert!(beyond.iter().all(|&bits| bits == 0), "beyond the slots");
         sorted(word.slots_in_use().map(Slot::bits).collect())
     }
 
     /// What filters of fixed size need of the word of `model`, and one step on from there, with `fingerprint`.
-    fn check_contents<F: Format>(model: &Model, fingerprint: u64) {
+    fn check_contents<F: Encoding>(model: &Model, fingerprint: u64) {
         let word = word_of::<F>(model);
         assert_eq!(word.bits() == 0, model.is_empty());
         assert_eq!(contents(word), sorted(model.clone()));
@@ -465,7 +465,7 @@ mod tests {
     }
 
     /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
-    fn check<F: Format>(model: &Model, fingerprint: u64) {
+    fn check<F: Encoding>(model: &Model, fingerprint: u64) {
         check_contents::<F>(model, fingerprint);
         let (word, slot) = (word_of::<F>(model), Slot::new(fingerprint));
         let bit = 1 << (F::BITS / 2);
@@ -497,7 +497,7 @@ mod tests {
     }
 
     /// What tables that grow need of the word of `model`.
-    fn check_growing<F: Format>(word: F, model: &Model, fingerprint: u64) {
+    fn check_growing<F: Encoding>(word: F, model: &Model, fingerprint: u64) {
         // There is a core, which is not 0.
         for level in 0..fingerprint.ilog2() {
             let ring = Ring { bits: level + 1, head: 0 };
@@ -526,11 +526,11 @@ mod tests {
         let slot = Slot::new(held);
         let known = (1 << slot.known(ring)) - 1;
         (held ^ core) & !ring.mask() & mask.unwrap_or(u64::MAX) == 0
-            && (slot.turned(ring).bits() ^ untold[0]) & known == 0
+            && (slot.rotated(ring).bits() ^ untold[0]) & known == 0
     }
 
     /// The word of `model` beside an empty one, in slots that have values of three bits.
-    fn check_sought<F: Format>(word: F, model: &Model, sought: Query) {
+    fn check_sought<F: Encoding>(word: F, model: &Model, sought: Query) {
         let ring = sought.ring;
         let matching: Model =
             model.iter().copied().filter(|&held| is_sought(held, sought)).collect();
@@ -555,7 +555,7 @@ mod tests {
     }
 
     /// Two words in one lookup.
-    fn check_both<F: Format>(a: &Model, b: &Model, fingerprint: u64) {
+    fn check_both<F: Encoding>(a: &Model, b: &Model, fingerprint: u64) {
         let held = copies(a, fingerprint) + copies(b, fingerprint) > 0;
         let slot = Slot::new(fingerprint);
         let words = [a, b].map(word_of::<F>);
@@ -592,7 +592,7 @@ mod tests {
     }
 
     /// Any word: it is canonical if its fingerprints, put into an empty one, the last one first, give it again.
-    fn check_any<F: Format>(bits: u64) {
+    fn check_any<F: Encoding>(bits: u64) {
         let word = F::from_bits(bits);
         let slots: Vec<_> = word.slots_in_use().collect();
         let put = |word: F, &slot: &Slot| word.with(slot).expect("as many slots");
@@ -613,7 +613,7 @@ mod tests {
     }
 
     /// All multisets of up to `SLOTS` of the fingerprints most likely to be mixed up.
-    fn exhaust<F: Format>() {
+    fn exhaust<F: Encoding>() {
         let end = (1 << F::BITS) - 1;
         let upper = 1 << (F::BITS - 4);
         let values = [1, upper, upper + 1, end - 1, end];
@@ -637,7 +637,7 @@ mod tests {
     }
 
     /// Copies of every fingerprint there is, or of 16,384 spread over them all, with a neighbour.
-    fn sweep<F: Format>() {
+    fn sweep<F: Encoding>() {
         // Odd, so that fingerprints differ in their lowest bits too.
         let step = 1_usize << F::BITS.saturating_sub(14) | 1;
         for (number, fingerprint) in (1..1 << F::BITS).step_by(step).enumerate() {
@@ -658,7 +658,7 @@ mod tests {
             $(#[test]
             #[expect(non_snake_case, reason = "named after the layout")]
             fn $layout() {
-                type F = FormatOf<super::$layout>;
+                type F = EncodingOf<super::$layout>;
                 run_cases(cases(), &pairs(F::BITS, F::SLOTS), &|(a, b, fingerprint)| {
                     check::<F>(&a, fingerprint);
                     check_both::<F>(&a, &b, fingerprint);
@@ -668,7 +668,7 @@ mod tests {
             #[test]
             fn words_are_canonical_or_not() {
                 $({
-                    type F = FormatOf<super::$layout>;
+                    type F = EncodingOf<super::$layout>;
                     let words = words(F::BITS, F::SLOTS, |model| word_of::<F>(&model).bits());
                     run_cases(cases(), &words, &check_any::<F>);
                 })*
@@ -676,14 +676,14 @@ mod tests {
 
             #[test]
             fn small_multisets_by_exhaustion() {
-                $(exhaust::<FormatOf<super::$layout>>();)*
+                $(exhaust::<EncodingOf<super::$layout>>();)*
             }
 
             #[expect(non_snake_case, reason = "named after the layouts")]
             mod each_fingerprint {
                 $(#[test]
                 fn $layout() {
-                    super::sweep::<super::FormatOf<crate::$layout>>();
+                    super::sweep::<super::EncodingOf<crate::$layout>>();
                 })*
             }
         };

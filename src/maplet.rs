@@ -6,11 +6,11 @@ use core::fmt;
 use core::hash::BuildHasher;
 use std::io::Read;
 
-use crate::error::{Error, Refusal, Stopped, check_lengths};
+use crate::error::{Error, InsertError, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
 use crate::snapshot::{Content, Snapshot};
-use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
+use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::{Pair, ValueBits};
 
@@ -219,7 +219,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     pub fn insert<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> Result<(), Error> {
         self.check(value)?;
         let pair = self.pair(key, value);
-        Ok(by_format!(self.inner, table => table.insert_item(pair))?)
+        Ok(by_encoding!(self.inner, table => table.insert_item(pair))?)
     }
 
     /// The values of `key`, and few others: see [`Candidates`].
@@ -297,7 +297,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     pub fn contains<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> bool {
         let pair = self.pair(key, value);
         self.fits(value)
-            && by_format!(lookup: self.inner, table => table.contains_pair(table.key_of(pair)))
+            && by_encoding!(lookup: self.inner, table => table.contains_pair(table.key_of(pair)))
     }
 
     /// The number of copies of the pair of `key` and `value`, those of its false positives included. (For a value of
@@ -321,7 +321,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
             return 0;
         }
         let pair = self.pair(key, value);
-        by_format!(self.inner, table => table.count(table.key_of(pair)))
+        by_encoding!(self.inner, table => table.count(table.key_of(pair)))
     }
 
     /// Writes to `counts` how many copies there are of each pair: [`count`](Self::count) for a batch, which hides the
@@ -350,7 +350,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         counts: &mut [usize],
     ) -> Result<(), Error> {
         check_lengths(pairs.len(), counts.len())?;
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |(key, value): &(Q, u32)| table.key_of(self.pair(key, *value));
             table.answer_each(pairs, key, counts, move |&(_, value), key| {
                 if self.fits(value) { table.count(key) } else { 0 }
@@ -393,7 +393,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     pub fn replace<Q: Item<S> + ?Sized>(&self, key: &Q, old: u32, new: u32) -> Result<bool, Error> {
         self.check(new)?;
         let pair = self.pair(key, old);
-        Ok(self.fits(old) && by_format!(self.inner, table => table.replace_item(pair, new))?)
+        Ok(self.fits(old) && by_encoding!(self.inner, table => table.replace_item(pair, new))?)
     }
 
     /// Adds the pair of `key` and `value` unless the key has a value: returns `Ok(true)` if it was added. Of threads
@@ -430,7 +430,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ) -> Result<bool, Error> {
         self.check(value)?;
         let pair = self.pair(key, value);
-        Ok(by_format!(self.inner, table => table.insert_unique_item(pair))?)
+        Ok(by_encoding!(self.inner, table => table.insert_unique_item(pair))?)
     }
 
     /// Adds the pair of `key` and `value` unless this very pair is there: returns `Ok(true)` if it was added. Other
@@ -467,7 +467,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ) -> Result<bool, Error> {
         self.check(value)?;
         let pair = self.pair(key, value);
-        Ok(by_format!(self.inner, table => table.insert_pair_unique(table.key_of(pair)))?)
+        Ok(by_encoding!(self.inner, table => table.insert_pair_unique(table.key_of(pair)))?)
     }
 
     /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has
@@ -508,7 +508,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         let key = Prehashed(self.hash_of(key));
         // Without a bound: each time that it is overtaken, another thread has changed or removed the value.
         loop {
-            let least = by_format!(lookup: self.inner, table => {
+            let least = by_encoding!(lookup: self.inner, table => {
                 table.least_value(table.key(key.0), |value| value)
             });
             let Some(old) = least else {
@@ -549,7 +549,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[inline]
     pub fn remove<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> bool {
         let pair = self.pair(key, value);
-        self.fits(value) && by_format!(self.inner, table => table.remove_item(pair))
+        self.fits(value) && by_encoding!(self.inner, table => table.remove_item(pair))
     }
 
     /// Removes all pairs with this value, and returns how many there were: of a run that a compaction has replaced,
@@ -579,7 +579,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         if !self.fits(value) {
             return 0;
         }
-        by_format!(self.inner, table => table.remove_value(value))
+        by_encoding!(self.inner, table => table.remove_value(value))
     }
 
     /// Adds one more of each pair of a key and a value, in order, until one fails.
@@ -678,7 +678,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         candidates: &mut [Candidates],
     ) -> Result<(), Error> {
         check_lengths(keys.len(), candidates.len())?;
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |key: &Q| table.key(self.hash_of(key));
             table.answer_each(keys, key, candidates, move |_, key| table.get(key));
         });
@@ -735,7 +735,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         found: &mut [bool],
     ) -> Result<(), Error> {
         check_lengths(pairs.len(), found.len())?;
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |(key, value): &(Q, u32)| table.key_of(self.pair(key, *value));
             table.answer_each(pairs, key, found, move |&(_, value), key| {
                 self.fits(value) && table.contains_pair(key)
@@ -795,7 +795,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(pairs.len(), removed.len())?;
-        Ok(by_format!(self.inner, table => {
+        Ok(by_encoding!(self.inner, table => {
             let key = move |(key, value): &(Q, u32)| table.key_of(self.pair(key, *value));
             table.change_each(pairs, key, move |at, key| {
                 removed[at] = self.fits(pairs[at].1) && table.remove(key);
@@ -840,7 +840,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         replaced: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(pairs.len(), replaced.len())?;
-        Ok(by_format!(self.inner, table => {
+        Ok(by_encoding!(self.inner, table => {
             let key = move |(key, old, _): &(Q, u32, u32)| table.key_of(self.pair(key, *old));
             table.change_each(pairs, key, move |at, key| {
                 let (_, old, new) = pairs[at];
@@ -879,8 +879,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 
     /// That a value that is to be stored does.
     #[inline]
-    fn check(&self, value: u32) -> Result<(), Refusal> {
-        if self.fits(value) { Ok(()) } else { Err(Refusal::ValueTooLarge) }
+    fn check(&self, value: u32) -> Result<(), InsertError> {
+        if self.fits(value) { Ok(()) } else { Err(InsertError::ValueTooLarge) }
     }
 
     /// A pair. If its value has too many bits, it only serves to ask for words.
@@ -890,7 +890,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     }
 
     fn insert_batch<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Result<usize, Stopped> {
-        by_format!(self.inner, table => {
+        by_encoding!(self.inner, table => {
             let key = move |(key, value): &(Q, u32)| table.key_of(self.pair(key, *value));
             table.insert_each(pairs, key, move |at, key| {
                 self.check(pairs[at].1)?;

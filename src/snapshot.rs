@@ -20,7 +20,7 @@ use crate::hasher;
 use crate::layout::Layout;
 use crate::sizing;
 use crate::storage::Storage;
-use crate::storage::operations::{Inner, by_format};
+use crate::storage::operations::{Inner, by_encoding};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::placing::entry::Values;
 use crate::table::{Stashed, State};
@@ -355,7 +355,7 @@ impl fmt::Debug for Snapshot {
 impl<L: Storage, V: Values, S> Inner<L, V, S> {
     /// The filter as it is at one instant, with this check of its hasher.
     fn snapshot_with(&self, hasher: u64) -> Result<Snapshot, Error> {
-        let image = by_format!(self, table => table.image())?;
+        let image = by_encoding!(self, table => table.image())?;
         let copies = image.stashed.iter().map(|&words| Stashed::of_words(words).copies as u64);
         let value_bits = self.state.value_bits();
         let header = Header {
@@ -367,7 +367,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
             },
             value_bits,
             layout: self.state.layout(),
-            grown: image.grown,
+            sizes: image.sizes,
             max_buckets: self.state.max_buckets(),
             occupied: image.occupied,
             stashed: image.stashed.len(),
@@ -385,7 +385,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
 
     /// That of a snapshot that was validated.
     fn from_valid(header: &Header, bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        let Header { layout, grown, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
+        let Header { layout, sizes, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
         let words = format::words(header, bytes).iter().copied().map(u64::from_le_bytes);
         let (entries, doubled) = (format::stash(header, bytes), format::doubled(header, bytes));
         let made = || {
@@ -394,11 +394,11 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
             let mut doubled_of = try_with_capacity(doubled.len())?;
             doubled_of.extend(doubled.iter().map(format::counted));
             let state =
-                State::with_words(layout, grown, max_buckets, value_bits, words, doubled_of)?;
+                State::with_words(layout, sizes, max_buckets, value_bits, words, doubled_of)?;
             let generations = format::generations(header, bytes).unwrap_or_default();
             let state = state.with_generations(generations);
             let made = Self { state, hasher, capacity, max_capacity };
-            by_format!(made, table => {
+            by_encoding!(made, table => {
                 table.recount();
                 table.restore_stash(&stashed)
             })?;
@@ -473,9 +473,9 @@ impl<L: Storage, V: Values, S: BuildHasher> Inner<L, V, S> {
         if hasher::check_of(&self.hasher) != hasher::check_of(&other.hasher) {
             return Err(Error::OtherHasher);
         }
-        let image = by_format!(other, table => table.image())?;
+        let image = by_encoding!(other, table => table.image())?;
         // Whether there is room.
         this.turns.take_locked();
-        by_format!(self, table => table.merge(&image, self.max_capacity))
+        by_encoding!(self, table => table.merge(&image, self.max_capacity))
     }
 }

@@ -212,7 +212,7 @@ impl Layout for AnyLayout {
     const NAME: &'static str = "AnyLayout";
     const ID: Option<LayoutId> = None;
 
-    type Format = <Fp16x4 as Layout>::Format;
+    type Encoding = <Fp16x4 as Layout>::Encoding;
 }
 
 impl GrowingLayout for AnyLayout {}

@@ -6,12 +6,12 @@
 //! loom's.
 
 pub(crate) mod array;
-pub(crate) mod kept;
 pub(crate) mod lock;
 #[cfg_attr(coucal_model, path = "../loom-tests/inside/machine.rs")]
 pub(crate) mod machine;
-pub(crate) mod masked;
 pub(crate) mod memory;
+pub(crate) mod power_of_two;
+pub(crate) mod retained;
 mod turns;
 
 // Of a process, and not of an execution of a model.

@@ -40,13 +40,13 @@ use self::buckets::stripes::{All, Locked, Stripes, UpTo};
 use self::buckets::versions::Versions;
 use self::placing::entry::Values;
 pub(crate) use self::placing::geometry::{Geometry, Key, Place};
-pub(crate) use self::placing::{Bucket, FixedPlacing, GrowingPlacing, Grown, Placing, Read};
+pub(crate) use self::placing::{Bucket, FixedPlacing, GrowingPlacing, Placing, Read, Sizes};
 use self::shared::Shared;
 pub(crate) use self::shared::cells::{CellWords, MAX_COPIES, Stashed, prefix};
 pub(crate) use self::shared::doubled::{Counted, Counts};
 use self::shared::doubled::{Doubled, DoubledOf};
-use crate::error::Refusal;
-use crate::layout::{Format, LayoutId, Slot};
+use crate::error::InsertError;
+use crate::layout::{Encoding, LayoutId, Slot};
 use crate::sizing::Sizing;
 use crate::sync::memory::{self, NoMemory, TryBox};
 use crate::sync::{Ordering, Turns, fence};
@@ -68,10 +68,10 @@ pub struct State<B: Buckets> {
     pub(crate) turns: Turns,
 }
 
-/// A table: a state, and the format of its words.
+/// A table: a state, and the encoding of its words.
 pub struct Table<'a, F, B: Buckets = Fixed> {
     state: &'a State<B>,
-    format: PhantomData<F>,
+    encoding: PhantomData<F>,
 }
 
 impl<F, B: Buckets> Clone for Table<'_, F, B> {
@@ -102,7 +102,7 @@ enum Attempt {
     /// There is no free slot within reach; at the end of an insert, and none in the stash.
     NoRoom,
     /// The stash cannot count one copy more, or there is no memory for it.
-    Refused(Refusal),
+    Refused(InsertError),
     /// What is to be inserted is itself an entry, and one of its buckets tells more of the position than is known.
     KnowsTooLittle,
     /// Another writer was faster on some hop; what was moved before stays moved.
@@ -117,22 +117,22 @@ impl<B: Buckets> State<B> {
     pub(crate) fn try_new(sizing: Sizing) -> Result<Self, NoMemory> {
         let Sizing { layout, buckets, target_load, value_bits, .. } = sizing;
         let initial = memory::in_memory(sizing.initial)?;
-        let grown = Grown { initial, buckets: initial, target_load };
-        Self::empty(layout, grown, buckets, value_bits, DoubledOf::default())
+        let sizes = Sizes { initial, buckets: initial, target_load };
+        Self::empty(layout, sizes, buckets, value_bits, DoubledOf::default())
     }
 
     /// With these words, whose slots in use are not [counted](Table::recount) yet.
     pub(crate) fn with_words(
         layout: LayoutId,
-        grown: Grown,
+        sizes: Sizes,
         max_buckets: u64,
         value_bits: u32,
         words: impl Iterator<Item = u64>,
         doubled_of: Vec<Counted>,
     ) -> Result<Self, NoMemory> {
         let doubled_of = DoubledOf::of(doubled_of);
-        let state = Self::empty(layout, grown, max_buckets, value_bits, doubled_of)?;
-        for (word, bits) in (0..grown.buckets).map(state.buckets.words()).zip(words) {
+        let state = Self::empty(layout, sizes, max_buckets, value_bits, doubled_of)?;
+        for (word, bits) in (0..sizes.buckets).map(state.buckets.words()).zip(words) {
             // Relaxed: no other thread has it yet.
             word.store(bits, Ordering::Relaxed);
         }
@@ -141,7 +141,7 @@ impl<B: Buckets> State<B> {
 
     fn empty(
         layout: LayoutId,
-        grown: Grown,
+        sizes: Sizes,
         max_buckets: u64,
         value_bits: u32,
         doubled_of: DoubledOf,
@@ -150,7 +150,7 @@ impl<B: Buckets> State<B> {
         let values = B::Values::new(properties, value_bits);
         Ok(Self {
             layout,
-            buckets: B::try_new(grown, max_buckets, properties, values)?,
+            buckets: B::try_new(sizes, max_buckets, properties, values)?,
             generations: 0,
             promised_rate: f64::INFINITY,
             shared: TryBox::try_new(CachePadded::new(Shared::new(
@@ -271,10 +271,10 @@ impl<B: Buckets> State<B> {
     }
 }
 
-impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
+impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     pub(crate) fn new(state: &'a State<B>) -> Self {
         debug_assert_eq!(state.layout, F::ID);
-        Self { state, format: PhantomData }
+        Self { state, encoding: PhantomData }
     }
 
     #[inline]

@@ -17,17 +17,17 @@ use crate::expiring::ExpiringCuckooFilter;
 use crate::expiring::timer::Timer;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
-use crate::layout::{Format, Slot};
+use crate::layout::{Encoding, Slot};
 use crate::maplet::CuckooMaplet;
 use crate::sizing::{self, Sizing};
 use crate::storage::Storage;
 use crate::storage::operations::Inner;
 use crate::sync::Ordering;
 pub use crate::sync::array::PieceArray;
-use crate::sync::kept::Node;
 pub use crate::sync::lock::Lock;
 pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
 use crate::sync::machine::{moving, try_zeroed};
+use crate::sync::retained::Link;
 
 /// What a model runs: the filter of a storage, or a [`Maplet`].
 pub trait Subject: Sized + 'static {
@@ -41,7 +41,7 @@ pub trait Subject: Sized + 'static {
     /// Bits of a value; 0 in a filter.
     const VALUE_BITS: u32;
     /// Slots of a bucket.
-    const SLOTS: usize = <FormatOf<Self>>::SLOTS;
+    const SLOTS: usize = <EncodingOf<Self>>::SLOTS;
 
     #[doc(hidden)]
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared;
@@ -50,7 +50,7 @@ pub trait Subject: Sized + 'static {
     fn inner(shared: &Self::Shared) -> &InnerOf<Self>;
 }
 
-type FormatOf<M> = crate::storage::operations::FormatOf<<M as Subject>::Storage>;
+type EncodingOf<M> = crate::storage::operations::EncodingOf<<M as Subject>::Storage>;
 type BucketsOf<M> = <<M as Subject>::Storage as Storage>::Buckets<<M as Subject>::Values>;
 type InnerOf<M> = Inner<<M as Subject>::Storage, <M as Subject>::Values, DefaultHashBuilder>;
 
@@ -82,7 +82,7 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Subject for Maplet<L, SHORT_R
     type Values = ValueBits;
     type Shared = CuckooMaplet<L>;
 
-    const VALUE_BITS: u32 = if SHORT_RING { <FormatOf<Self>>::BITS - 6 } else { 2 };
+    const VALUE_BITS: u32 = if SHORT_RING { <EncodingOf<Self>>::BITS - 6 } else { 2 };
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
         CuckooMaplet { inner }
@@ -144,7 +144,7 @@ fn state<M: Subject>(shared: &M::Shared) -> &State<BucketsOf<M>> {
 }
 
 /// Its table.
-fn table<M: Subject>(shared: &M::Shared) -> Table<'_, FormatOf<M>, BucketsOf<M>> {
+fn table<M: Subject>(shared: &M::Shared) -> Table<'_, EncodingOf<M>, BucketsOf<M>> {
     Table::new(state::<M>(shared))
 }
 
@@ -294,7 +294,7 @@ pub fn common_bits<M: Subject>(began_with: usize) -> u32 {
 
 /// Bits of the ring of a slot in a growing table.
 fn ring<M: Subject>() -> u32 {
-    <FormatOf<M>>::ID.properties().ring_bits(M::VALUE_BITS)
+    <EncodingOf<M>>::ID.properties().ring_bits(M::VALUE_BITS)
 }
 
 fn shape<M: Subject>() -> Shape {
@@ -303,20 +303,20 @@ fn shape<M: Subject>() -> Shape {
 }
 
 fn geometry<M: Subject>(began_with: usize) -> Geometry {
-    let values = M::Values::new(<FormatOf<M>>::ID.properties(), M::VALUE_BITS);
+    let values = M::Values::new(<EncodingOf<M>>::ID.properties(), M::VALUE_BITS);
     let (size, ring) = if <BucketsOf<M>>::GROWS {
         ((1 << common_bits::<M>(began_with)) - 1, ring::<M>())
     } else {
         (began_with as u64, 0)
     };
-    Geometry::new(size, Shape::new(<FormatOf<M>>::BITS, ring, values))
+    Geometry::new(size, Shape::new(<EncodingOf<M>>::BITS, ring, values))
 }
 
 /// An empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small
 /// tables that no capacity leads to. With generations, if their number is not 0.
 #[must_use]
 pub fn empty<M: Subject>(began_with: usize, max_buckets: usize, generations: u32) -> M::Shared {
-    let layout = <FormatOf<M>>::ID;
+    let layout = <EncodingOf<M>>::ID;
     let growth = layout.properties().growth;
     let sizing = Sizing {
         layout,
@@ -473,8 +473,8 @@ pub fn narrow<M: Subject>(shared: &M::Shared) {
     let words = growing.chunks().try_longer(table.buckets.reached()).expect("memory for a model");
     growing.chunks().lengthen(words);
     let read = &growing.changing.read;
-    read.versions.replace(Node::try_new(control.versions).expect("memory for a model"));
-    read.stripes.replace(Node::try_new(control.stripes).expect("memory for a model"));
+    read.versions.replace(Link::try_new(control.versions).expect("memory for a model"));
+    read.stripes.replace(Link::try_new(control.stripes).expect("memory for a model"));
     store_zeros(table.state);
 }
 
@@ -527,7 +527,7 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
 
 /// What a snapshot takes of a filter.
 pub struct Image {
-    taken: super::Image,
+    taken: super::whole::image::Image,
     /// What the slots of each bucket hold.
     pub buckets: Vec<Vec<u64>>,
     /// How many items it says that it holds.
@@ -559,7 +559,7 @@ impl Image {
 #[must_use]
 pub fn image<M: Subject>(shared: &M::Shared) -> Image {
     let image = table::<M>(shared).image().expect("memory for a model");
-    let slots = |word| <FormatOf<M>>::from_bits(word).slots_in_use().map(Slot::bits).collect();
+    let slots = |word| <EncodingOf<M>>::from_bits(word).slots_in_use().map(Slot::bits).collect();
     let buckets: Vec<_> = image.words().map(slots).collect();
     let mut beyond = image.words.iter().flatten().skip(buckets.len());
     assert!(beyond.all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");

@@ -61,7 +61,7 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
 
     /// The ring of each lane turned: its head is the lowest bit then.
     #[inline]
-    pub(crate) fn turned(word: u64, ring: Ring) -> u64 {
+    pub(crate) fn rotated(word: u64, ring: Ring) -> u64 {
         let below_head = (1 << ring.head) - 1;
         let (upper, lower) =
             (Self::masked(word, ring.mask() & !below_head), Self::masked(word, below_head));

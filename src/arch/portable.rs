@@ -56,8 +56,8 @@ fn mismatches_in<const BITS: u32, const SLOTS: usize>(
     pattern: u64,
     mask: Option<u64>,
 ) -> u64 {
-    let turned = Lanes::<BITS, SLOTS>::turned(word, ring);
-    let mismatches = Lanes::<BITS, SLOTS>::mismatches(turned, pattern, ring.mask());
+    let rotated = Lanes::<BITS, SLOTS>::rotated(word, ring);
+    let mismatches = Lanes::<BITS, SLOTS>::mismatches(rotated, pattern, ring.mask());
     mask.map_or(mismatches, |mask| Lanes::<BITS, SLOTS>::masked(mismatches, mask))
 }
 

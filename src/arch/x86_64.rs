@@ -118,12 +118,12 @@ fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> __m128
         16 => (_mm_srl_epi16(held, down), _mm_sll_epi16(held, up)),
         _ => (_mm_srl_epi32(held, down), _mm_sll_epi32(held, up)),
     };
-    let turned = _mm_or_si128(upper, lower);
+    let rotated = _mm_or_si128(upper, lower);
     // Above the ring it has bits of no meaning: where the lowest bit that differs is one of them, the whole ring
     // agrees.
-    let known = _mm_and_si128(turned, rings);
+    let known = _mm_and_si128(rotated, rings);
     let [first, second] = untold.map(|untold| broadcast::<BITS>(untold));
-    let difference = _mm_xor_si128(turned, _mm_unpacklo_epi64(first, second));
+    let difference = _mm_xor_si128(rotated, _mm_unpacklo_epi64(first, second));
     let ones = _mm_set1_epi8(-1);
     let less = match BITS {
         16 => _mm_add_epi16(difference, ones),

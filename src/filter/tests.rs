@@ -123,8 +123,8 @@ fn the_table_of_target_loads_is_right() {
     let [greatest, default] = [growth_of(Fp16x4).max_target_load, growth_of(Fp16x4).target_load];
     let loads = [(greatest, ", the highest"), (0.8, ""), (default, ", the default"), (0.7, "")];
     let expected = loads.map(|(load, remark)| {
-        let [first, grown] = [0, 9].map(|doublings| grown_rate(Fp16x4, load, doublings));
-        vec![format!("{load:.2}{remark}"), bits_per_item(Fp16x4, load), first, grown]
+        let [first, sizes] = [0, 9].map(|doublings| grown_rate(Fp16x4, load, doublings));
+        vec![format!("{load:.2}{remark}"), bits_per_item(Fp16x4, load), first, sizes]
     });
     assert_eq!(documented, expected);
 }

@@ -5,14 +5,14 @@ use core::hash::{BuildHasher, Hasher};
 /// The state, which absorbs 16 bytes at a time: so bytes that wait for others are in two registers. (XXH3 begins with
 /// the length, which comes last here: a buffer in memory took twice as long for a short string.)
 #[derive(Clone, Copy, Debug)]
-struct State(u64, u64);
+struct HashState(u64, u64);
 
 /// The first bits behind the points of pi, with their halves exchanged, and of the golden ratio. A seed that is equal to
 /// the first number, or nearly so, leaves a word without bits, and short keys hash alike: so it is no number that somebody
 /// takes for a seed.
-const START: State = State(0x85a3_08d3_243f_6a88, 0x9e37_79b9_7f4a_7c15);
+const START: HashState = HashState(0x85a3_08d3_243f_6a88, 0x9e37_79b9_7f4a_7c15);
 
-impl State {
+impl HashState {
     /// The lowest 128 bits of (2^64 + a)(2^64 + b): no factor is zero, which would hide the other. The halves change
     /// places: the lowest bits of a product depend on those of its factors alone, and a run of zeros would clear them
     /// one by one. `^ a`, so that two words do not swap factors.
@@ -177,7 +177,7 @@ impl BuildHasher for StableHashBuilder {
 /// ```
 #[derive(Clone, Debug)]
 pub struct StableHasher {
-    state: State,
+    state: HashState,
     /// What is not absorbed yet: `len % 16` bytes, and zeros.
     block: [u64; 2],
     len: u64,
@@ -207,7 +207,7 @@ impl Hasher for StableHasher {
     fn finish(&self) -> u64 {
         let is_whole = self.len.is_multiple_of(16);
         let state = if is_whole { self.state } else { self.state.absorb(self.block) };
-        let State(first, second) = state.absorb([self.len, 0]);
+        let HashState(first, second) = state.absorb([self.len, 0]);
         // With `^` a factor of zero would leave nothing of the other.
         first.wrapping_add(second)
     }
@@ -416,7 +416,7 @@ mod tests {
     /// One block of words that make these factors: 0, 1 and the greatest beside others, and factors that change places.
     #[test]
     fn no_factor_hides_a_word() {
-        let State(first, second) = START.absorb([7, 0]);
+        let HashState(first, second) = START.absorb([7, 0]);
         let hash = |(a, b): (u64, u64)| hash((first ^ a, b.wrapping_sub(second)));
         let pairs = |x: u64| [0, 1, u64::MAX, !x].into_iter().flat_map(move |y| [(x, y), (y, x)]);
         let hashes: HashSet<u64> = hashes(2).take(1000).flat_map(pairs).map(hash).collect();

@@ -1,7 +1,7 @@
 //! The plain layouts: every fingerprint whole, in a lane of its own.
 
 use super::candidates::MatchingValues;
-use super::{Format, LayoutId, MAX_SLOTS, Slot, both};
+use super::{Encoding, LayoutId, MAX_SLOTS, Slot, both};
 use crate::arch::{self, Lanes, Query, Ring};
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
@@ -37,7 +37,7 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
     }
 }
 
-impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
+impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     const ID: LayoutId =
         LayoutId::find(Self::ENCODING, Self::BITS, SLOTS).expect("one of the layouts");
     const BITS: u32 = BITS;

@@ -13,7 +13,7 @@
 //! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
 
 use super::candidates::MatchingValues;
-use super::{Format, LayoutId, MAX_SLOTS, Slot, both};
+use super::{Encoding, LayoutId, MAX_SLOTS, Slot, both};
 use crate::arch::{Lanes, Marks};
 
 /// Bits of a nibble.
@@ -163,7 +163,7 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
     }
 }
 
-impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
+impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
     const ID: LayoutId =
         LayoutId::find(Self::ENCODING, Self::BITS, SLOTS).expect("one of the layouts");
     const BITS: u32 = REST + NIBBLE;

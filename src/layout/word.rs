@@ -29,24 +29,24 @@ impl Slot {
 
     /// With its ring turned: the head is the lowest bit then.
     #[inline]
-    pub(crate) fn turned(self, ring: Ring) -> Self {
+    pub(crate) fn rotated(self, ring: Ring) -> Self {
         let held = self.0 & ring.mask();
-        let turned = held >> ring.head | held << (ring.bits - ring.head);
-        Self(self.0 & !ring.mask() | turned & ring.mask())
+        let rotated = held >> ring.head | held << (ring.bits - ring.head);
+        Self(self.0 & !ring.mask() | rotated & ring.mask())
     }
 
     /// What `turned` has turned, as it was.
     #[inline]
-    pub(crate) fn turned_back(self, ring: Ring) -> Self {
+    pub(crate) fn rotated_back(self, ring: Ring) -> Self {
         let held = self.0 & ring.mask();
-        let turned = held << ring.head | held >> (ring.bits - ring.head);
-        Self(self.0 & !ring.mask() | turned & ring.mask())
+        let rotated = held << ring.head | held >> (ring.bits - ring.head);
+        Self(self.0 & !ring.mask() | rotated & ring.mask())
     }
 
     /// How many bits of a position it knows from the head on: those below the leading 1 of its ring, when it is
     /// turned. The ring of a slot in use has a 1; one that is read while it changes may have none.
     #[inline]
     pub(crate) fn known(self, ring: Ring) -> u32 {
-        (self.turned(ring).bits() & ring.mask()).checked_ilog2().unwrap_or(0)
+        (self.rotated(ring).bits() & ring.mask()).checked_ilog2().unwrap_or(0)
     }
 }

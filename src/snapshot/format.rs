@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 
 use crate::error::Error;
 use crate::hasher;
-use crate::layout::{Format, LayoutId, Properties, by_layout};
+use crate::layout::{Encoding, LayoutId, Properties, by_layout};
 use crate::sizing::{Request, Sizing, in_address_space};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
@@ -18,7 +18,7 @@ use crate::table::placing::entry::{NoValues, ValueBits, Values};
 use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 use crate::table::whole::image::Image;
 use crate::table::{
-    Bucket, CellWords, Counted, Counts, FixedPlacing, GrowingPlacing, Grown, MAX_COPIES, Placing,
+    Bucket, CellWords, Counted, Counts, FixedPlacing, GrowingPlacing, MAX_COPIES, Placing, Sizes,
     Stashed,
 };
 
@@ -75,7 +75,7 @@ pub(crate) struct Header {
     /// Bits of the value in each slot; 0 for a filter.
     pub(crate) value_bits: u32,
     pub(crate) layout: LayoutId,
-    pub(crate) grown: Grown,
+    pub(crate) sizes: Sizes,
     /// The number of buckets to which the table may grow.
     pub(crate) max_buckets: u64,
     /// Slots in use.
@@ -107,14 +107,14 @@ impl Header {
         let numbers = [
             u64::from_le_bytes(MAGIC),
             u64::from_le_bytes(version),
-            self.grown.initial as u64,
-            self.grown.buckets as u64,
+            self.sizes.initial as u64,
+            self.sizes.buckets as u64,
             self.max_buckets,
             self.occupied as u64,
             self.doubled,
             self.capacity as u64,
             self.max_capacity,
-            u64::from(self.grown.target_load) << u32::BITS | u64::from(self.value_bits),
+            u64::from(self.sizes.target_load) << u32::BITS | u64::from(self.value_bits),
             self.hasher,
             self.stashed as u64,
             self.copies,
@@ -187,7 +187,7 @@ impl Header {
             return Err(Error::ImpossibleTable { words: buckets });
         }
         // A table of another machine may be too large for this one. If not, neither is what is counted in its slots.
-        let grown = Grown {
+        let sizes = Sizes {
             initial: memory::in_memory(initial)?,
             buckets: memory::in_memory(buckets)?,
             target_load,
@@ -197,7 +197,7 @@ impl Header {
             content,
             value_bits,
             layout,
-            grown,
+            sizes,
             max_buckets,
             occupied: occupied as usize,
             stashed: memory::in_memory(stashed)?,
@@ -272,7 +272,7 @@ impl Header {
 
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
-        let words = self.grown.buckets.saturating_mul(size_of::<u64>());
+        let words = self.sizes.buckets.saturating_mul(size_of::<u64>());
         let stash = self.stashed.saturating_mul(PAIR_BYTES);
         let doubled = self.doubled_values.saturating_mul(COUNTED_BYTES);
         let clock = if self.content == Content::Stamped { PAIR_BYTES } else { 0 };
@@ -295,7 +295,7 @@ pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory>
     let Image { words, stashed, doubled_of, generations: Generations { count, clock }, .. } = image;
     let mut bytes = try_with_capacity(header.encoded_len())?;
     bytes.extend(header.encode());
-    let mut missing = header.grown.buckets;
+    let mut missing = header.sizes.buckets;
     for piece in words {
         let words = &piece[..missing.min(piece.len())];
         missing -= words.len();
@@ -325,7 +325,7 @@ pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory>
 #[inline]
 pub(crate) fn words<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; 8]] {
     let (words, _) = bytes.get(HEADER_BYTES..).unwrap_or_default().as_chunks();
-    words.get(..header.grown.buckets).unwrap_or_default()
+    words.get(..header.sizes.buckets).unwrap_or_default()
 }
 
 /// The entries of the stash, in the bytes of a snapshot with this header.
@@ -353,7 +353,7 @@ pub(crate) fn generations(header: &Header, bytes: &[u8]) -> Option<Generations> 
 
 /// Where the stash begins, behind the words.
 fn stash_start(header: &Header) -> usize {
-    HEADER_BYTES + size_of::<u64>() * header.grown.buckets
+    HEADER_BYTES + size_of::<u64>() * header.sizes.buckets
 }
 
 /// Where the list of what is doubled begins, behind the stash.
@@ -379,7 +379,7 @@ fn numbers_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
     array::from_fn(|at| u64::from_le_bytes(numbers[at]))
 }
 
-fn validate_buckets<F: Format, P: Placing>(
+fn validate_buckets<F: Encoding, P: Placing>(
     header: &Header,
     bytes: &[u8],
     values: P::Values,
@@ -393,7 +393,7 @@ fn validate_buckets<F: Format, P: Placing>(
     };
     // Of all values that so many bits can have: so no bit above those of a slot is set.
     let has_value = |bits: u64| bits >> (F::BITS - header.value_bits) < stamps;
-    let (geometry, placement) = P::placed::<F>(header.grown, values);
+    let (geometry, placement) = P::placed::<F>(header.sizes, values);
     let words = words(header, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));
     let is_valid = |number: usize, word: F| {
         word.is_canonical()

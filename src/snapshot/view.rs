@@ -12,7 +12,7 @@ use serde_core::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::format::{self, Header, PAIR_BYTES};
 use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
-use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, both, by_layout};
+use crate::layout::{Candidates, Encoding, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::sizing;
 use crate::table::placing::entry::{NoValues, Pair, ValueBits, Values};
 use crate::table::placing::rates;
@@ -97,7 +97,7 @@ macro_rules! by_kind {
     ($view:expr, $method:ident($($argument:expr),*)) => {
         by_layout!($view.header.layout, F => {
             // Of a layout that does not grow nothing is left of this: its headers say so.
-            if const { <F as Format>::GROWS } && $view.header.grows {
+            if const { <F as Encoding>::GROWS } && $view.header.grows {
                 $view.$method::<F, GrowingPlacing<_>>($($argument),*)
             } else {
                 $view.$method::<F, FixedPlacing<_>>($($argument),*)
@@ -127,7 +127,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
 
     /// The words of the buckets; a bucket for which there are no bytes is empty.
     #[inline]
-    fn words<F: Format>(&self) -> impl Fn(usize) -> F {
+    fn words<F: Encoding>(&self) -> impl Fn(usize) -> F {
         let words = format::words(&self.header, self.bytes.as_ref());
         |number| F::from_bits(words.get(number).map_or(0, |&word| u64::from_le_bytes(word)))
     }
@@ -137,7 +137,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     fn holds<const WITH_VALUE: bool>(&self, item: V::Item) -> bool {
         // The most frequent layout without a choice.
         if self.header.layout == LayoutId::Fp16x4 && !self.header.grows {
-            type Likely = <Fp16x4 as Layout>::Format;
+            type Likely = <Fp16x4 as Layout>::Encoding;
             return self.holds_in::<Likely, FixedPlacing<V>>(item, WITH_VALUE);
         }
         self.holds_in_any(item, WITH_VALUE)
@@ -160,7 +160,11 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
 
     // Always inlined: a call takes more instructions.
     #[inline(always)]
-    fn holds_in<F: Format, K: Placing<Values = V>>(&self, item: V::Item, with_value: bool) -> bool {
+    fn holds_in<F: Encoding, K: Placing<Values = V>>(
+        &self,
+        item: V::Item,
+        with_value: bool,
+    ) -> bool {
         let read = self.read::<F, K>(item);
         if read.either_holds(with_value) {
             return true;
@@ -173,14 +177,14 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     /// The key of an item, its buckets, and their words.
     // Always inlined: what it returns is more than registers take.
     #[inline(always)]
-    fn read<F: Format, K: Placing<Values = V>>(&self, item: V::Item) -> Read<F, K> {
-        let (geometry, placement) = K::placed::<F>(self.header.grown, self.values);
+    fn read<F: Encoding, K: Placing<Values = V>>(&self, item: V::Item) -> Read<F, K> {
+        let (geometry, placement) = K::placed::<F>(self.header.sizes, self.values);
         let key = geometry.key_of_item::<V>(item);
         let buckets = both(key.places(), |place| Bucket::of(placement, place));
         Read { key, buckets, words: both(buckets, |bucket| self.words()(bucket.number())) }
     }
 
-    fn count_in<F: Format, K: Placing<Values = V>>(&self, item: V::Item) -> usize {
+    fn count_in<F: Encoding, K: Placing<Values = V>>(&self, item: V::Item) -> usize {
         let Read { key, buckets, words } = self.read::<F, K>(item);
         let copies = |at: usize| buckets[at].copies(words[at], key.places()[at], None);
         let mut count = copies(0) + copies(1);
@@ -189,7 +193,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     }
 
     #[inline]
-    fn values_in<F: Format, K: Placing<Values = V>>(&self, item: V::Item) -> Candidates {
+    fn values_in<F: Encoding, K: Placing<Values = V>>(&self, item: V::Item) -> Candidates {
         let read = self.read::<F, K>(item);
         let mut candidates = read.values();
         let shift = F::BITS - self.header.value_bits;
@@ -200,12 +204,12 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         candidates
     }
 
-    fn rate_in<F: Format, K: Placing<Values = V>>(&self) -> f64 {
-        let Header { grown, value_bits, occupied, stashed, .. } = self.header;
-        let (_, placement) = K::placed::<F>(grown, self.values);
+    fn rate_in<F: Encoding, K: Placing<Values = V>>(&self) -> f64 {
+        let Header { sizes, value_bits, occupied, stashed, .. } = self.header;
+        let (_, placement) = K::placed::<F>(sizes, self.values);
         let entries = occupied + stashed;
         let words = self.words::<F>();
-        rates::false_positive_rate::<F, K>(placement, grown.buckets, value_bits, entries, words)
+        rates::false_positive_rate::<F, K>(placement, sizes.buckets, value_bits, entries, words)
     }
 
     /// Calls `found` with each entry of the item in the stash, with its value, or whatever its value is.

@@ -6,8 +6,8 @@ use core::time::Duration;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::Storage;
-use crate::error::{Error, Refusal, Stopped};
-use crate::layout::{Candidates, Format, Layout};
+use crate::error::{Error, InsertError, Stopped};
+use crate::layout::{Candidates, Encoding, Layout};
 use crate::sizing;
 use crate::table::placing::entry::{Pair, ValueBits, Values};
 use crate::table::whole::generations::{Generations, Stamping};
@@ -70,29 +70,29 @@ pub fn insert_in_batches<T: Copy + Default>(
 }
 
 /// The format of the layout of a storage.
-pub type FormatOf<L> = <<L as Storage>::Layout as Layout>::Format;
+pub type EncodingOf<L> = <<L as Storage>::Layout as Layout>::Encoding;
 
 /// `$result`, where `$table` is the table by the format of its layout. Where the layout is known at compile time,
 /// nothing of the choice is left. Otherwise it is a function of its own: the code of nine layouts would be at each
 /// call; but of a `lookup` the code of the default layout, which is the most likely one, is there.
-macro_rules! by_format {
+macro_rules! by_encoding {
     ($inner:expr, $table:ident => $result:expr) => {
-        by_format!($inner, const { L::ONLY.is_some() }, $table => $result)
+        by_encoding!($inner, const { L::ONLY.is_some() }, $table => $result)
     };
     (lookup: $inner:expr, $table:ident => $result:expr) => {{
-        let default = <crate::storage::operations::FormatOf<L> as crate::layout::Format>::ID;
+        let default = <crate::storage::operations::EncodingOf<L> as crate::layout::Encoding>::ID;
         let is_likely = const { L::ONLY.is_some() } || $inner.state.layout() == default;
-        by_format!($inner, is_likely, $table => $result)
+        by_encoding!($inner, is_likely, $table => $result)
     }};
     ($inner:expr, $is_here:expr, $table:ident => $result:expr) => {
         if $is_here {
-            type Known<L> = crate::storage::operations::FormatOf<L>;
+            type Known<L> = crate::storage::operations::EncodingOf<L>;
             let $table = crate::table::Table::<Known<L>, _>::new(&$inner.state);
             $result
         } else {
             crate::layout::by_layout!($inner.state.layout(), F => {
                 // Compiled for the layouts that grow alone.
-                if const { L::GROWS && !<F as crate::layout::Format>::GROWS } {
+                if const { L::GROWS && !<F as crate::layout::Encoding>::GROWS } {
                     unreachable!("a table of this layout does not grow");
                 }
                 let $table = crate::table::Table::<F, _>::new(&$inner.state);
@@ -101,7 +101,7 @@ macro_rules! by_format {
         }
     };
 }
-pub(crate) use by_format;
+pub(crate) use by_encoding;
 
 /// A function of its own.
 #[inline(never)]
@@ -145,7 +145,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
     // Always inlined: as a call it costs a third more out of cache.
     #[inline(always)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
-        by_format!(lookup: self, table => table.contains(table.key(hash)))
+        by_encoding!(lookup: self, table => table.contains(table.key(hash)))
     }
 
     /// The state, for figures of it.
@@ -204,7 +204,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
 
     pub(crate) fn false_positive_rate(&self) -> f64 {
         self.state.turns.take();
-        by_format!(self, table => table.false_positive_rate())
+        by_encoding!(self, table => table.false_positive_rate())
     }
 
     pub(crate) fn false_positive_rate_at(&self, items: usize) -> f64 {
@@ -223,7 +223,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
         if wanted > max_capacity {
             return Err(Error::AboveMaxCapacity { wanted, max_capacity });
         }
-        let has_room = by_format!(self, table => table.grow_for(wanted))?;
+        let has_room = by_encoding!(self, table => table.grow_for(wanted))?;
         if has_room { Ok(()) } else { Err(Error::Full) }
     }
 
@@ -262,20 +262,20 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
 impl<L: Storage, S> Inner<L, ValueBits, S> {
     #[inline(always)]
     pub(crate) fn get(&self, hash: u64) -> Candidates {
-        by_format!(lookup: self, table => table.get(table.key(hash)))
+        by_encoding!(lookup: self, table => table.get(table.key(hash)))
     }
 }
 
 /// What writes, as functions of the hash: each is compiled once, so that it is as fast from everywhere. What the
 /// user's code inlines is the hashing and a call.
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     #[inline(never)]
-    pub(crate) fn insert_item(self, item: ItemOf<B>) -> Result<(), Refusal> {
+    pub(crate) fn insert_item(self, item: ItemOf<B>) -> Result<(), InsertError> {
         self.insert(self.key_of(item))
     }
 
     #[inline(never)]
-    pub(crate) fn insert_unique_item(self, item: ItemOf<B>) -> Result<bool, Refusal> {
+    pub(crate) fn insert_unique_item(self, item: ItemOf<B>) -> Result<bool, InsertError> {
         self.insert_unique(self.key_of(item))
     }
 
@@ -286,9 +286,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// As the functions above, in a maplet.
-impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(never)]
-    pub(crate) fn replace_item(self, old: Pair, new: u32) -> Result<bool, Refusal> {
+    pub(crate) fn replace_item(self, old: Pair, new: u32) -> Result<bool, InsertError> {
         self.replace(self.key_of(old), new)
     }
 
@@ -297,7 +297,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self,
         hash: u64,
         stamping: Stamping,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, InsertError> {
         self.insert_with(self.key(hash), stamping)
     }
 }

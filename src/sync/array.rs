@@ -38,7 +38,7 @@ type Slab = Box<[AtomicU64]>;
 
 /// Where word 0 would be if the words lay in one block, and this piece in its place there: so the number of a word is
 /// its distance from that, and the pieces of a slab have the same. Null until there is a piece.
-type Place = UnsafeCell<*mut AtomicU64>;
+type WordPtr = UnsafeCell<*mut AtomicU64>;
 
 /// Pieces of 2^`SHIFT` words each. The only one of a *short* array has fewer.
 ///
@@ -50,9 +50,9 @@ pub struct PieceArray<const SHIFT: u32> {
     /// The number of words.
     len: AtomicUsize,
     /// The first place of the newest directory.
-    newest: AtomicPtr<Place>,
+    newest: AtomicPtr<WordPtr>,
     /// Locked by whoever adds pieces.
-    owned: Mutex<Owned>,
+    owned: Mutex<Allocations>,
     /// What is allocated besides the words.
     bytes: AtomicUsize,
     /// The number of words that there is memory for.
@@ -68,31 +68,31 @@ fn try_slab(words: usize) -> Result<Slab, NoMemory> {
 
 /// What is freed with the array.
 #[derive(Default)]
-struct Owned {
+struct Allocations {
     /// In the order of their words, after those that others have replaced.
     slabs: Vec<*mut [AtomicU64]>,
     /// The number of slabs that others have replaced.
     replaced: usize,
     /// All of them, the newest one last.
-    directories: Vec<*mut [Place]>,
+    directories: Vec<*mut [WordPtr]>,
 }
 
-impl Owned {
+impl Allocations {
     /// What is allocated besides the words that are read.
     fn bytes(&self) -> usize {
         let places: usize = self.directories.iter().map(|places| places.len()).sum();
         let replaced: usize = self.slabs[..self.replaced].iter().map(|slab| slab.len()).sum();
-        places * size_of::<Place>()
+        places * size_of::<WordPtr>()
             + replaced * size_of::<AtomicU64>()
             + self.slabs.capacity() * size_of::<*mut [AtomicU64]>()
-            + self.directories.capacity() * size_of::<*mut [Place]>()
+            + self.directories.capacity() * size_of::<*mut [WordPtr]>()
     }
 }
 
 /// A slab that is to replace all others, and its directory.
 pub(crate) struct Longer {
     slab: Slab,
-    directory: Box<[Place]>,
+    directory: Box<[WordPtr]>,
 }
 
 // SAFETY: what the pointers lead to is owned by the array, and written only as it says.
@@ -102,8 +102,8 @@ unsafe impl<const SHIFT: u32> Sync for PieceArray<SHIFT> {}
 
 /// The words that an array had at one time.
 #[derive(Clone, Copy)]
-pub struct View<'a, const SHIFT: u32> {
-    places: *const Place,
+pub struct Words<'a, const SHIFT: u32> {
+    places: *const WordPtr,
     len: usize,
     array: PhantomData<&'a PieceArray<SHIFT>>,
 }
@@ -114,7 +114,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         Self {
             len: AtomicUsize::new(0),
             newest: AtomicPtr::new(ptr::null_mut()),
-            owned: Mutex::new(Owned::default()),
+            owned: Mutex::new(Allocations::default()),
             bytes: AtomicUsize::new(0),
             #[cfg(test)]
             memory: usize::MAX,
@@ -124,7 +124,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// The words that are there.
     #[must_use]
     #[inline]
-    pub fn view(&self) -> View<'_, SHIFT> {
+    pub fn view(&self) -> Words<'_, SHIFT> {
         // Acquire: pairs with the Release in `try_add`. Whoever sees the number sees the pointers, and their
         // directory or a newer one.
         let len = self.len.load(Ordering::Acquire);
@@ -132,7 +132,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         // replaced others reads it there. As an Acquire load it pairs with the Release in `try_add_directory`. A newer
         // directory than that of the number may not be told of yet.
         let places = self.newest.load(Ordering::SeqCst);
-        View { places, len, array: PhantomData }
+        Words { places, len, array: PhantomData }
     }
 
     /// The number of words.
@@ -191,7 +191,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     }
 
     /// Adds a slab to the words that are there, which are whole pieces.
-    fn try_add(&self, owned: &mut Owned, len: usize, slab: Slab) -> Result<(), NoMemory> {
+    fn try_add(&self, owned: &mut Allocations, len: usize, slab: Slab) -> Result<(), NoMemory> {
         assert!(len.is_multiple_of(Self::PIECE_LEN));
         let longer = len + slab.len();
         let places = Self::pieces_of(longer);
@@ -219,16 +219,17 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// A directory with this number of places or more, in place of one that is too short.
     fn try_add_directory(
         &self,
-        directories: &mut Vec<*mut [Place]>,
+        directories: &mut Vec<*mut [WordPtr]>,
         places: usize,
     ) -> Result<(), NoMemory> {
         let view = self.view();
         let double = directories.last().map_or(0, |newest| 2 * newest.len());
         let mut directory = try_with_capacity(places.max(double))?;
         // SAFETY: the piece is there.
-        directory
-            .extend((0..Self::pieces_of(view.len)).map(|at| Place::new(unsafe { view.start(at) })));
-        directory.resize_with(places.max(double), || Place::new(ptr::null_mut()));
+        directory.extend(
+            (0..Self::pieces_of(view.len)).map(|at| WordPtr::new(unsafe { view.start(at) })),
+        );
+        directory.resize_with(places.max(double), || WordPtr::new(ptr::null_mut()));
         try_reserve_one(directories)?;
         let directory = Box::into_raw(directory.into_boxed_slice());
         directories.push(directory);
@@ -242,7 +243,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         let len = Self::len_for(words as u64) as usize;
         let slab = try_slab(len)?;
         let mut directory = try_with_capacity(Self::pieces_of(len))?;
-        directory.resize_with(Self::pieces_of(len), || Place::new(ptr::null_mut()));
+        directory.resize_with(Self::pieces_of(len), || WordPtr::new(ptr::null_mut()));
         let mut owned = self.owned.lock();
         let room = try_reserve_one(&mut owned.slabs);
         let room = room.and_then(|()| try_reserve_one(&mut owned.directories));
@@ -272,7 +273,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         // There is room in both lists.
         let slab = Box::into_raw(slab);
         owned.slabs.push(slab);
-        directory.fill_with(|| Place::new(slab.cast()));
+        directory.fill_with(|| WordPtr::new(slab.cast()));
         let directory = Box::into_raw(directory);
         owned.directories.push(directory);
         // SeqCst: pairs with the load in `view`, which comes after this, or before all that is stored in the copies.
@@ -301,8 +302,8 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
 
     /// What is allocated at most besides so many words, which came in so many slabs.
     pub(crate) fn bytes_beside(words: u64, slabs: u64) -> u64 {
-        let places = words.div_ceil(Self::PIECE_LEN as u64) * size_of::<Place>() as u64;
-        let of_lists = slabs * (size_of::<*mut [AtomicU64]>() + size_of::<*mut [Place]>()) as u64;
+        let places = words.div_ceil(Self::PIECE_LEN as u64) * size_of::<WordPtr>() as u64;
+        let of_lists = slabs * (size_of::<*mut [AtomicU64]>() + size_of::<*mut [WordPtr]>()) as u64;
         // A directory has up to twice as many places, and those before it together as many again; lists have room for twice
         // as much.
         4 * places + 2 * of_lists
@@ -330,7 +331,7 @@ impl<const SHIFT: u32> Drop for PieceArray<SHIFT> {
 }
 
 #[allow(clippy::len_without_is_empty, reason = "an array is empty only while it is made")]
-impl<'a, const SHIFT: u32> View<'a, SHIFT> {
+impl<'a, const SHIFT: u32> Words<'a, SHIFT> {
     /// The number of words.
     #[must_use]
     #[inline]
@@ -447,7 +448,7 @@ mod tests {
             let before = three.len();
             assert_eq!((array.len(), before), (len, 3));
             assert!(numbers(&array, 3).into_iter().eq(0..3));
-            let there = |words: View<'_, SHIFT>| words.word(2).load(Ordering::Relaxed);
+            let there = |words: Words<'_, SHIFT>| words.word(2).load(Ordering::Relaxed);
             array.view().word(2).store(7, Ordering::Relaxed);
             assert_eq!((there(array.view()), there(three)), (7, 2));
             array.view().word(2).store(2, Ordering::Relaxed);
@@ -467,7 +468,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_refused() {
         for words in [3, 8] {
-            let refuses = |read: fn(View<'_, SHIFT>, usize), at: usize| {
+            let refuses = |read: fn(Words<'_, SHIFT>, usize), at: usize| {
                 std::panic::catch_unwind(|| read(array(words).view(), at)).is_err()
             };
             for index in [words, 15, 16, usize::MAX] {

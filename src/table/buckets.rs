@@ -13,8 +13,8 @@ use self::stripes::Stripes;
 use self::versions::Versions;
 use super::placing::entry::Values;
 use super::placing::geometry::{Geometry, Key};
-use super::placing::{Grown, Placing};
-use crate::layout::{Format, Properties};
+use super::placing::{Placing, Sizes};
+use crate::layout::{Encoding, Properties};
 use crate::sync::AtomicU64;
 use crate::sync::memory::NoMemory;
 
@@ -32,7 +32,7 @@ pub trait Buckets: Sized + Send + Sync {
 
     /// Buckets of these sizes, all of them empty.
     fn try_new(
-        grown: Grown,
+        sizes: Sizes,
         max_buckets: u64,
         layout: &Properties,
         values: Self::Values,
@@ -46,7 +46,7 @@ pub trait Buckets: Sized + Send + Sync {
     fn values(&self) -> Self::Values;
 
     /// Where the items of a table with this format are.
-    fn geometry<F: Format>(&self) -> Geometry;
+    fn geometry<F: Encoding>(&self) -> Geometry;
 
     /// Where the items are by now.
     fn placement(&self) -> Self::Placing;
@@ -81,7 +81,7 @@ pub trait Buckets: Sized + Send + Sync {
     fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64;
 
     /// The sizes with which they were made.
-    fn begun(&self) -> Grown;
+    fn begun(&self) -> Sizes;
 
     /// The share of slots in use from which on a short search is enough, where it is `full` in a table of fixed size.
     fn full(&self, full: f64) -> f64 {

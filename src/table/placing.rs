@@ -31,11 +31,11 @@ use self::entry::Values;
 pub(crate) use self::fixed::FixedPlacing;
 use self::geometry::{Geometry, Key, Place};
 pub(crate) use self::growing::{Extent, GrowingPlacing, common_mask};
-use crate::layout::{Candidates, Format, MatchingValues, Slot};
+use crate::layout::{Candidates, Encoding, MatchingValues, Slot};
 
 /// The sizes of a table at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grown {
+pub struct Sizes {
     /// The number of buckets that it began with.
     pub(crate) initial: usize,
     pub(crate) buckets: usize,
@@ -58,13 +58,13 @@ pub trait Placing: Copy + Send + Sync {
     fn is_same(self, other: Self) -> bool;
 
     /// The geometry and the placement of a table of these sizes.
-    fn placed<F: Format>(grown: Grown, values: Self::Values) -> (Geometry, Self);
+    fn placed<F: Encoding>(sizes: Sizes, values: Self::Values) -> (Geometry, Self);
 
     /// The number of the bucket of a position.
     fn bucket_of(self, position: u64) -> usize;
 
     /// The other bucket of what a slot of this one holds. `None`: it would belong to two.
-    fn other<F: Format>(
+    fn other<F: Encoding>(
         geometry: Geometry,
         bucket: Bucket<Self>,
         slot: Slot,
@@ -75,25 +75,25 @@ pub trait Placing: Copy + Send + Sync {
 
     /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
     /// is known.
-    fn slot<F: Format>(bucket: Bucket<Self>, place: Place) -> Option<Slot>;
+    fn slot<F: Encoding>(bucket: Bucket<Self>, place: Place) -> Option<Slot>;
 
     /// The place of what a slot of the bucket holds.
-    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place;
+    fn place<F: Encoding>(bucket: Bucket<Self>, slot: Slot) -> Place;
 
     /// Whether a canonical word that comes from outside can be that of the bucket.
-    fn is_valid<F: Format>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool;
+    fn is_valid<F: Encoding>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool;
 
     /// Whether an entry that comes from outside, at its even position, can be in the stash.
     fn is_valid_entry(geometry: Geometry, place: Place) -> bool;
 
     /// Whether either word holds an entry of the item, by the bits of the mask, if there is one.
-    fn either_agrees<F: Format>(read: Read<F, Self>, mask: Option<u64>) -> bool;
+    fn either_agrees<F: Encoding>(read: Read<F, Self>, mask: Option<u64>) -> bool;
 
     /// The values of the entries that agree, of a maplet.
-    fn values_matching<F: Format>(read: Read<F, Self>, mask: u64) -> MatchingValues;
+    fn values_matching<F: Encoding>(read: Read<F, Self>, mask: u64) -> MatchingValues;
 
     /// Of the entries of the item, with its value, in each word one of which the most is known.
-    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Found>; 2];
+    fn longest<F: Encoding>(read: Read<F, Self>) -> [Option<Found>; 2];
 }
 
 /// A bucket as its slots are read at one time. The places of an item are those with a position in the bucket.
@@ -123,13 +123,13 @@ impl<P: Placing> Bucket<P> {
 
     /// What a slot of it holds of an entry at this place, as [`Placing::slot`].
     #[inline]
-    pub(super) fn slot<F: Format>(self, place: Place) -> Option<Slot> {
+    pub(super) fn slot<F: Encoding>(self, place: Place) -> Option<Slot> {
         P::slot::<F>(self, place)
     }
 
     /// The place of what a slot of it holds.
     #[inline]
-    pub(super) fn place<F: Format>(self, slot: Slot) -> Place {
+    pub(super) fn place<F: Encoding>(self, slot: Slot) -> Place {
         P::place::<F>(self, slot)
     }
 
@@ -153,14 +153,18 @@ impl<P: Placing> Bucket<P> {
 
     /// The word of one bucket alone, and the place of an item there.
     #[inline]
-    pub(super) fn alone<F: Format>(self, word: F, Place { position, entry }: Place) -> Read<F, P> {
+    pub(super) fn alone<F: Encoding>(
+        self,
+        word: F,
+        Place { position, entry }: Place,
+    ) -> Read<F, P> {
         let key = Key { entry, first: position, second: position };
         Read { key, buckets: [self; 2], words: [word, F::EMPTY] }
     }
 
     /// How many entries of an item the word of the bucket holds, by the bits of the mask, if there is one. No growth
     /// parts them from the item.
-    pub(crate) fn copies<F: Format>(self, word: F, item: Place, mask: Option<u64>) -> usize {
+    pub(crate) fn copies<F: Encoding>(self, word: F, item: Place, mask: Option<u64>) -> usize {
         // Each slot as a lookup would see it alone.
         let word_of = |slot| F::EMPTY.with(slot).expect("an empty word has room");
         let is_its = |&slot: &Slot| P::either_agrees(self.alone(word_of(slot), item), mask);
@@ -170,7 +174,7 @@ impl<P: Placing> Bucket<P> {
     /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is; false in
     /// a filter.
     #[inline]
-    pub(super) fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
+    pub(super) fn holds_key<F: Encoding>(self, word: F, item: Place) -> bool {
         P::Values::ANY && self.alone(word, item).either_holds(false)
     }
 }
@@ -184,7 +188,7 @@ pub struct Read<F, P> {
     pub(crate) words: [F; 2],
 }
 
-impl<F: Format, P: Placing> Read<F, P> {
+impl<F: Encoding, P: Placing> Read<F, P> {
     /// Whether either word holds an entry of the item: the heart of a lookup. Where it is not `with_value`, an entry
     /// with another value counts, too.
     #[inline]

@@ -29,12 +29,12 @@ use super::items::insert::Duplicates;
 use super::placing::entry::{Entry, Values};
 use super::placing::geometry::{self, Key, Place};
 use super::shared::cells::{
-    CellWords, Cells, MAX_COPIES, Match, Seen, StashQuery, Stashed, Writer,
+    CellWords, Cells, MAX_COPIES, Match, Progress, StashQuery, Stashed, Writer,
 };
 use super::shared::doubled::Counts;
 use super::{Attempt, Buckets, State, Table};
-use crate::error::Refusal;
-use crate::layout::Format;
+use crate::error::InsertError;
+use crate::layout::Encoding;
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 
 impl<B: Buckets> State<B> {
@@ -72,7 +72,7 @@ impl<B: Buckets> State<B> {
     }
 }
 
-impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
+impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     #[inline]
     fn group_of(self, key: Key) -> usize {
         self.geometry().version_group(key) & (self.state.shared.stash.groups - 1)
@@ -176,7 +176,7 @@ impl<B: Buckets> State<B> {
     }
 }
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Stores the entries with these words, of a table that no other thread has.
     pub(crate) fn restore_stash(self, entries: &[CellWords]) -> Result<(), NoMemory> {
         if entries.is_empty() {
@@ -200,9 +200,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// Inserts.
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Some copies of an entry into the stash. Says whether it was not there.
-    pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<bool, Refusal> {
+    pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<bool, InsertError> {
         self.reserve_in_stash(key)?;
         let places = key.places();
         let _locked = self.lock(places, self.locate(places));
@@ -211,17 +211,17 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Room in the stash for an entry, unless others take it. `Full`: it is a new one, and there are as many entries as
     /// a full table has.
-    pub(super) fn reserve_in_stash(self, key: Key) -> Result<(), Refusal> {
+    pub(super) fn reserve_in_stash(self, key: Key) -> Result<(), InsertError> {
         let cells = self.cells_of(self.group_of(key));
         if cells.is_some_and(|cells| cells.lock().copies_of(key.even()) > 0) {
             return Ok(());
         }
         if self.looks_full() {
-            return Err(Refusal::Full);
+            return Err(InsertError::Full);
         }
         let shards = self.state.shared.stash.try_shards(self.key_bits());
         let reserved = shards.and_then(|_| self.lock_cells(key).reserve(1));
-        reserved.map_err(|_| Refusal::NoMemoryToStore)
+        reserved.map_err(|_| InsertError::NoMemoryToStore)
     }
 
     /// Some copies of an entry into the stash, under the stripes of both of its buckets. Says whether it was not there. If
@@ -231,7 +231,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         writer: &mut Writer<'_>,
         key: Key,
         copies: usize,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, InsertError> {
         let group = self.group_of(key);
         let is_new = writer.add(self.in_shard(group), Stashed { place: key.even(), copies })?;
         // After the cell: a lookup that sees the version sees the cell.
@@ -265,7 +265,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// Removals.
-impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
+impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// The longest entry of the item in the stash, whose shard is locked. Called while both stripes of the item are held.
     pub(super) fn longest_stashed(self, key: Key) -> Option<(Writer<'a>, Match)> {
         let writer = self.lock_stash(key)?;
@@ -314,7 +314,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn sweep_stash(self, value: u32) -> u64 {
         let mut taken = 0;
         for cells in self.state.shared.stash.shards() {
-            let (mut seen, before) = (Seen::default(), taken);
+            let (mut seen, before) = (Progress::default(), taken);
             let retires = |bits: u32| self.value_in(bits.into()) == value;
             // Each time the mutex is given back: the stripes come before it.
             let mut next = || cells.lock().next(&mut seen, retires);
@@ -343,7 +343,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         key: Key,
         (mut writer, found): (Writer<'_>, Match),
         bits: u32,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), InsertError> {
         if bits == found.entry.bits() {
             return Ok(());
         }
@@ -352,7 +352,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         // One entry more, if another copy of the old one stays: not if there are about as many as slots.
         let is_more = found.copies > 1 && writer.copies_of(new.even()) == 0;
         if is_more && self.is_stash_full() {
-            return Err(Refusal::Full);
+            return Err(InsertError::Full);
         }
         self.put_in_stash(&mut writer, new, 1)?;
         // In its cell, which may be another one now.
@@ -576,10 +576,10 @@ mod tests {
         assert_eq!(table.insert(key), Ok(()));
         assert_eq!(table.count(key), before + 1);
         let rest = MAX_COPIES - stashed.copies - 1;
-        assert_eq!(table.stash_copies(key, rest + 1), Err(Refusal::Full));
+        assert_eq!(table.stash_copies(key, rest + 1), Err(InsertError::Full));
         assert_eq!(table.count(key), before + 1);
         assert_eq!(table.stash_copies(key, rest), Ok(false));
-        assert_eq!(table.insert(key), Err(Refusal::Full));
+        assert_eq!(table.insert(key), Err(InsertError::Full));
         assert_eq!(table.count(key), before + 1 + rest);
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::layout::{LayoutId, Properties};
 use crate::sizing;
 
-impl<F: Format, B: Buckets> Table<'static, F, B> {
+impl<F: Encoding, B: Buckets> Table<'static, F, B> {
     /// An empty table that begins with this number of buckets, even and at least 2, with `max_buckets` at the most,
     /// and the target load of its layout.
     pub(crate) fn try_new(first: usize, max_buckets: usize) -> Result<Self, NoMemory> {
@@ -23,7 +23,7 @@ impl<F: Format, B: Buckets> Table<'static, F, B> {
         let (max_buckets, value_bits) = (self.max_buckets(), self.value_bits());
         let (words, doubled_of) = (image.words(), image.doubled_of.clone());
         let state =
-            State::with_words(F::ID, image.grown, max_buckets, value_bits, words, doubled_of)?;
+            State::with_words(F::ID, image.sizes, max_buckets, value_bits, words, doubled_of)?;
         let table = Self::new(Box::leak(Box::new(state)));
         table.recount();
         Ok(table)

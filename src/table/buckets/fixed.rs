@@ -8,13 +8,13 @@ use super::stripes::Stripes;
 use super::stripes::stripes_of;
 use super::versions::Versions;
 use crate::arch;
-use crate::layout::{Format, Properties};
+use crate::layout::{Encoding, Properties};
 use crate::sync::memory::{self, NoMemory};
 use crate::sync::{self, AtomicU64};
 use crate::table::buckets::Buckets;
 use crate::table::placing::entry::{NoValues, Shape, Values};
 use crate::table::placing::geometry::{Geometry, Key};
-use crate::table::placing::{FixedPlacing, Grown};
+use crate::table::placing::{FixedPlacing, Sizes};
 
 /// As many buckets for ever.
 pub struct Fixed<V = NoValues> {
@@ -27,7 +27,7 @@ impl<V: Values> Buckets for Fixed<V> {
     type Values = V;
     type Placing = FixedPlacing<V>;
 
-    fn try_new(_: Grown, max_buckets: u64, _: &Properties, values: V) -> Result<Self, NoMemory> {
+    fn try_new(_: Sizes, max_buckets: u64, _: &Properties, values: V) -> Result<Self, NoMemory> {
         let control = Control::try_new(stripes_of(max_buckets), max_buckets)?;
         let max_buckets = memory::in_memory(max_buckets)?;
         let bytes = max_buckets * size_of::<u64>();
@@ -51,7 +51,7 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
-    fn geometry<F: Format>(&self) -> Geometry {
+    fn geometry<F: Encoding>(&self) -> Geometry {
         Geometry::new(self.max_buckets(), Shape::new(F::BITS, 0, self.values))
     }
 
@@ -103,9 +103,9 @@ impl<V: Values> Buckets for Fixed<V> {
         buckets.saturating_mul(8) + Control::bytes_for(stripes_of(max_buckets), max_buckets)
     }
 
-    fn begun(&self) -> Grown {
+    fn begun(&self) -> Sizes {
         let buckets = self.words.len();
-        Grown { initial: buckets, buckets, target_load: 0 }
+        Sizes { initial: buckets, buckets, target_load: 0 }
     }
 
     #[inline]

@@ -8,16 +8,16 @@ use super::control::Control;
 use super::stripes::Stripes;
 use super::versions::Versions;
 use crate::arch;
-use crate::layout::{Format, Properties};
+use crate::layout::{Encoding, Properties};
 use crate::sizing::share;
 use crate::sync::array::PieceArray;
-use crate::sync::kept::{Kept, Node};
 use crate::sync::memory::{NoMemory, TryBox};
+use crate::sync::retained::{Link, Retained};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::buckets::Buckets;
 use crate::table::placing::entry::{NoValues, Shape, Values};
 use crate::table::placing::geometry::{Geometry, Key};
-use crate::table::placing::{Extent, GrowingPlacing, Grown, OUT_OF_CACHE_BUCKETS, common_mask};
+use crate::table::placing::{Extent, GrowingPlacing, OUT_OF_CACHE_BUCKETS, Sizes, common_mask};
 
 /// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket under loom, so that a
 /// model's table gets chunks while it grows.
@@ -44,7 +44,7 @@ pub struct Growing<V = NoValues> {
     /// The number of buckets at the end of growth.
     max_buckets: u64,
     /// The sizes with which it was made.
-    pub(in crate::table) grown: Grown,
+    pub(in crate::table) sizes: Sizes,
     /// Bits of a ring.
     pub(in crate::table) ring: u32,
     /// Mask of the bits of a position that all entries know.
@@ -66,8 +66,8 @@ pub(in crate::table) struct GrowthState {
 
 pub(in crate::table) struct ReadByLookups {
     extent: AtomicU64,
-    pub(in crate::table) stripes: Kept<Stripes>,
-    pub(in crate::table) versions: Kept<Versions>,
+    pub(in crate::table) stripes: Retained<Stripes>,
+    pub(in crate::table) versions: Retained<Versions>,
     /// Nobody reads a word that is missing: it is added before the extent that reaches it is published.
     words: Chunks,
 }
@@ -95,7 +95,7 @@ impl<V: Values> Growing<V> {
 
     /// The load that growth keeps.
     pub(in crate::table) fn target_load(&self) -> f64 {
-        share(self.grown.target_load)
+        share(self.sizes.target_load)
     }
 
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
@@ -137,21 +137,21 @@ impl<V: Values> Buckets for Growing<V> {
     type Placing = GrowingPlacing<V>;
 
     fn try_new(
-        grown: Grown,
+        sizes: Sizes,
         max_buckets: u64,
         layout: &Properties,
         values: V,
     ) -> Result<Self, NoMemory> {
-        let stripes = Control::stripes(grown.buckets as u64, max_buckets);
+        let stripes = Control::stripes(sizes.buckets as u64, max_buckets);
         let control = Control::try_new(stripes, max_buckets)?;
         let words = Chunks::new();
-        words.try_reach(grown.buckets)?;
+        words.try_reach(sizes.buckets)?;
         let ring = layout.ring_bits(values.bits());
         let changing = TryBox::try_new(GrowthState {
             read: CachePadded::new(ReadByLookups {
-                extent: AtomicU64::new(Extent::of(grown.buckets, ring).bits()),
-                stripes: Kept::new(Node::try_new(control.stripes)?),
-                versions: Kept::new(Node::try_new(control.versions)?),
+                extent: AtomicU64::new(Extent::of(sizes.buckets, ring).bits()),
+                stripes: Retained::new(Link::try_new(control.stripes)?),
+                versions: Retained::new(Link::try_new(control.versions)?),
                 words,
             }),
             missed: AtomicU64::new(0),
@@ -159,9 +159,9 @@ impl<V: Values> Buckets for Growing<V> {
         })?;
         Ok(Self {
             max_buckets,
-            grown,
+            sizes,
             ring,
-            common: common_mask(grown.initial, ring),
+            common: common_mask(sizes.initial, ring),
             values,
             changing,
         })
@@ -183,7 +183,7 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     #[inline]
-    fn geometry<F: Format>(&self) -> Geometry {
+    fn geometry<F: Encoding>(&self) -> Geometry {
         Geometry::new(self.common, Shape::new(F::BITS, F::RING_BITS, self.values))
     }
 
@@ -267,8 +267,8 @@ impl<V: Values> Buckets for Growing<V> {
         of_words.saturating_add(of_control + size_of::<GrowthState>() as u64)
     }
 
-    fn begun(&self) -> Grown {
-        self.grown
+    fn begun(&self) -> Sizes {
+        self.sizes
     }
 
     fn full(&self, full: f64) -> f64 {
@@ -316,7 +316,7 @@ pub(in crate::table) fn next_reach(reached: u64, buckets: u64, max_buckets: u64)
 
 /// What so many stripes take with their versions, as values that are kept.
 fn of_kept_control(stripes: usize, max_buckets: u64) -> u64 {
-    let of_nodes = Kept::<Stripes>::NODE_BYTES + Kept::<Versions>::NODE_BYTES;
+    let of_nodes = Retained::<Stripes>::LINK_BYTES + Retained::<Versions>::LINK_BYTES;
     Control::bytes_for(stripes, max_buckets) + of_nodes as u64
 }
 
@@ -327,7 +327,7 @@ mod tests {
     use rand::RngExt;
 
     use super::*;
-    use crate::layout::{Format, Packed};
+    use crate::layout::{Encoding, Packed};
     use crate::random::random;
     use crate::sizing::Sizing;
     use crate::table::Table;

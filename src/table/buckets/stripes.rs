@@ -7,8 +7,8 @@ use core::ptr;
 
 use crate::arch::PrefetchForWrite;
 use crate::sizing::MAX_STRIPES;
-use crate::sync::masked::Masked;
 use crate::sync::memory::{NoMemory, try_with_capacity};
+use crate::sync::power_of_two::PowerOfTwoSlice;
 use crate::sync::{Count, Flag, Guard, Guards, Lock};
 use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 
@@ -52,7 +52,7 @@ impl AsRef<Lock> for Stripe {
 }
 
 pub struct Stripes {
-    stripes: Masked<Stripe>,
+    stripes: PowerOfTwoSlice<Stripe>,
     /// How the line of a stripe is requested early, in tables where that pays: see `prefetch`.
     write_prefetch: Option<PrefetchForWrite>,
 }
@@ -78,7 +78,7 @@ impl Stripes {
         });
         let write_prefetch =
             (buckets >= OUT_OF_CACHE_BUCKETS as u64).then(PrefetchForWrite::detect).flatten();
-        Ok(Self { stripes: Masked::new(stripes.into_boxed_slice()), write_prefetch })
+        Ok(Self { stripes: PowerOfTwoSlice::new(stripes.into_boxed_slice()), write_prefetch })
     }
 
     /// How many there are.

@@ -12,8 +12,8 @@
 //! version. It has 63 bits: none wraps within the life of a process, so equal means not moved.
 
 use super::stripes::power_of_two_share;
-use crate::sync::masked::Masked;
 use crate::sync::memory::NoMemory;
+use crate::sync::power_of_two::PowerOfTwoSlice;
 use crate::sync::{self, AtomicU64, Ordering};
 
 /// The most groups, for tables of 2^17 buckets and more: 8 KiB of counters.
@@ -24,7 +24,7 @@ const BUCKETS_PER_GROUP: u64 = 128;
 const MIN_GROUPS: u64 = 8;
 
 pub struct Versions {
-    pub(in crate::table) groups: Masked<AtomicU64>,
+    pub(in crate::table) groups: PowerOfTwoSlice<AtomicU64>,
 }
 
 /// Whether the stash holds an entry of the group.
@@ -55,7 +55,7 @@ impl Versions {
     /// Of so many groups, a power of two.
     pub(in crate::table) fn try_new(groups: usize) -> Result<Self, NoMemory> {
         let no_memory = NoMemory { bytes: groups * size_of::<u64>() };
-        Ok(Self { groups: Masked::new(sync::try_zeroed(groups).ok_or(no_memory)?) })
+        Ok(Self { groups: PowerOfTwoSlice::new(sync::try_zeroed(groups).ok_or(no_memory)?) })
     }
 
     /// The number of counters, a power of two.

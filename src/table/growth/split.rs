@@ -16,7 +16,7 @@
 use core::array;
 use core::ops::Range;
 
-use crate::layout::{Format, MAX_SLOTS, Slot};
+use crate::layout::{Encoding, MAX_SLOTS, Slot};
 use crate::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory};
@@ -66,7 +66,7 @@ impl<V: Values> Growing<V> {
     /// above the target: what [`Table::grow_for`] has made room for ends there, since a sample may be fuller than the
     /// table. It follows from sizes alone, so copies of a table grow alike.
     fn next_halt(&self, buckets: u64) -> u64 {
-        if is_sample_exact(buckets) || buckets == self.grown.initial as u64 {
+        if is_sample_exact(buckets) || buckets == self.sizes.initial as u64 {
             return buckets;
         }
         buckets.next_multiple_of(1 << (buckets / HALTS).ilog2())
@@ -83,7 +83,7 @@ impl<V: Values> Growing<V> {
     }
 }
 
-impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
+impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// After an insert of `key`, when no stripe is held: splits some buckets if the load is above the
     /// target. Nobody waits for another thread that is splitting.
     #[inline]
@@ -386,7 +386,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
 /// A part of a bucket, with one entry more.
 #[inline]
-fn with<F: Format>(part: F, slot: Option<Slot>) -> F {
+fn with<F: Encoding>(part: F, slot: Option<Slot>) -> F {
     slot.map_or(part, |slot| part.with(slot).expect("a part of a bucket fits"))
 }
 

@@ -5,14 +5,14 @@
 //! lookup validates a retired version. Where a lock is taken at once, or a lookup ends with its first round, nothing
 //! more is tested for that: a lock that is not free is not taken, and a retired version says that something is stashed.
 
-use crate::layout::Format;
-use crate::sync::kept::Node;
+use crate::layout::Encoding;
 use crate::sync::memory::NoMemory;
+use crate::sync::retained::Link;
 use crate::table::buckets::control::Control;
 use crate::table::buckets::growing::Growing;
 use crate::table::{Buckets, Table};
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Puts so many stripes in the place of the old ones, with versions; and so many words in the place of all, if
     /// there is a number. Called by the holder of the mutex of those who split.
     ///
@@ -57,7 +57,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return Ok(());
         }
         let Control { stripes, versions } = Control::try_new(stripes, self.max_buckets())?;
-        let (stripes, versions) = (Node::try_new(stripes)?, Node::try_new(versions)?);
+        let (stripes, versions) = (Link::try_new(stripes)?, Link::try_new(versions)?);
         let longer = words.map(|words| growing.chunks().try_longer(words)).transpose()?;
         let (read, old) = (&growing.changing.read, self.versions());
         let locked = self.lock_all();

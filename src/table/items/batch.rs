@@ -9,8 +9,8 @@
 //!
 //! Closures of callers own their table, which is a reference: borrowed, it would be loaded anew for each item.
 
-use crate::error::{Refusal, Stopped};
-use crate::layout::Format;
+use crate::error::{InsertError, Stopped};
+use crate::layout::Encoding;
 use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 use crate::table::placing::geometry::Key;
 use crate::table::{Buckets, Table};
@@ -28,7 +28,7 @@ const SEARCHES_FROM: f64 = 0.75;
 /// Buckets at least whose load is taken for that of the table: cheap beside a batch.
 const SAMPLE: usize = 2048;
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Writes to `answers` what `operation` returns for the key of each item, in order.
     #[inline]
     pub(crate) fn answer_each<Q, A>(
@@ -52,7 +52,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         items: &[Q],
         key: impl Fn(&Q) -> Key,
-        insert: impl FnMut(usize, Key) -> Result<bool, Refusal>,
+        insert: impl FnMut(usize, Key) -> Result<bool, InsertError>,
     ) -> Result<usize, Stopped> {
         // A growing table is always so full that many inserts have to search, one of fixed size from some load on. In
         // a small table it would cost more than it gains.
@@ -75,7 +75,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         items: &[Q],
         key: impl Fn(&Q) -> Key,
-        change: impl FnMut(usize, Key) -> Result<bool, Refusal>,
+        change: impl FnMut(usize, Key) -> Result<bool, InsertError>,
     ) -> Result<usize, Stopped> {
         self.change_each_prepared(items, key, |_| {}, change)
     }
@@ -88,7 +88,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         key: impl Fn(&Q) -> Key,
         prepare: impl Fn(Key),
-        mut change: impl FnMut(usize, Key) -> Result<bool, Refusal>,
+        mut change: impl FnMut(usize, Key) -> Result<bool, InsertError>,
     ) -> Result<usize, Stopped> {
         let prefetched = |item| {
             let key = key(item);

@@ -6,8 +6,8 @@
 use core::hint::select_unpredictable;
 
 use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
-use crate::error::Refusal;
-use crate::layout::{Format, both};
+use crate::error::InsertError;
+use crate::layout::{Encoding, both};
 use crate::sync::{Backoff, Ordering};
 use crate::table::buckets::stripes::{Locked, Stripe, Stripes};
 use crate::table::placing::entry::Entry;
@@ -40,11 +40,11 @@ impl Duplicates {
     }
 }
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// One more copy of the item.
     // Always inlined: as a call, the key would pass through memory.
     #[inline(always)]
-    pub(crate) fn insert(self, key: Key) -> Result<(), Refusal> {
+    pub(crate) fn insert(self, key: Key) -> Result<(), InsertError> {
         let storing = self.turns.take_to_store();
         let inserted = self.insert_entry(key);
         storing.release_if(|| inserted.is_ok());
@@ -54,7 +54,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One more entry. Says where it is stored, or that less is known of its position than its buckets tell, as never of
     /// that of an item.
     #[inline(always)]
-    pub(in crate::table) fn insert_entry(self, key: Key) -> Result<Attempt, Refusal> {
+    pub(in crate::table) fn insert_entry(self, key: Key) -> Result<Attempt, InsertError> {
         let places = key.places();
         let buckets = self.locate(places);
         // Both stripes, before the words have come: the words only choose between them.
@@ -122,12 +122,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The item, unless it is there. `Ok(false)`: it was.
     #[inline]
-    pub(crate) fn insert_unique(self, key: Key) -> Result<bool, Refusal> {
+    pub(crate) fn insert_unique(self, key: Key) -> Result<bool, InsertError> {
         self.insert_absent_in_turn(|| self.insert_absent(key, Duplicates::Reject))
     }
 
     /// The item, unless it is there with this value. `Ok(false)`: it was.
-    pub(crate) fn insert_pair_unique(self, key: Key) -> Result<bool, Refusal> {
+    pub(crate) fn insert_pair_unique(self, key: Key) -> Result<bool, InsertError> {
         self.insert_absent_in_turn(|| self.insert_absent(key, Duplicates::RejectPair))
     }
 
@@ -135,8 +135,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[inline(always)]
     pub(in crate::table) fn insert_absent_in_turn(
         self,
-        insert: impl FnOnce() -> Result<bool, Refusal>,
-    ) -> Result<bool, Refusal> {
+        insert: impl FnOnce() -> Result<bool, InsertError>,
+    ) -> Result<bool, InsertError> {
         let storing = self.turns.take_to_store();
         let new = self.turns.in_this_turn(insert);
         self.turns.acquire_if(|| new == Ok(false));
@@ -151,7 +151,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         key: Key,
         duplicates: Duplicates,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, InsertError> {
         let read = self.read_valid(key);
         // SeqCst loads, so the answer is right without a lock: two threads that each remove the
         // last copy but one and then look cannot both see the copy that the other removed.
@@ -203,7 +203,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         first: u64,
         second: u64,
         duplicates: Duplicates,
-    ) -> Result<Attempt, Refusal> {
+    ) -> Result<Attempt, InsertError> {
         let key = Key { entry, first, second };
         loop {
             let searched = self.present();
@@ -215,8 +215,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 ended @ (Attempt::Duplicate | Attempt::KnowsTooLittle) => return Ok(ended),
                 Attempt::NoRoom => match self.make_room(searched) {
                     Ok(true) => {}
-                    Ok(false) => return Err(Refusal::Full),
-                    Err(_) => return Err(Refusal::NoMemoryToStore),
+                    Ok(false) => return Err(InsertError::Full),
+                    Err(_) => return Err(InsertError::NoMemoryToStore),
                 },
                 Attempt::Refused(refusal) => return Err(refusal),
                 Attempt::Stale => unreachable!("nobody overtakes the last resort"),
@@ -289,7 +289,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                         if is_new { Attempt::Stored } else { Attempt::Counted }
                     })
                 }
-                Err(Refusal::Full) => Attempt::NoRoom,
+                Err(InsertError::Full) => Attempt::NoRoom,
                 Err(refusal) => Attempt::Refused(refusal),
             },
             decided => decided,
@@ -448,7 +448,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// Whether as much is known of an entry as both of its buckets tell.
-pub(in crate::table) fn is_known_by<F: Format, P: Placing>(
+pub(in crate::table) fn is_known_by<F: Encoding, P: Placing>(
     places: [Place; 2],
     buckets: [Bucket<P>; 2],
 ) -> bool {
@@ -458,7 +458,7 @@ pub(in crate::table) fn is_known_by<F: Format, P: Placing>(
 /// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search
 /// would move them to and fro.
 #[inline]
-fn hold_only_copies<F: Format, P: Placing>(read: Read<F, P>) -> bool {
+fn hold_only_copies<F: Encoding, P: Placing>(read: Read<F, P>) -> bool {
     let Read { key, buckets, words } = read;
     let places = key.places();
     read.either_holds(false)
@@ -469,7 +469,7 @@ fn hold_only_copies<F: Format, P: Placing>(read: Read<F, P>) -> bool {
 /// Whether the first of two words is the one with more free slots, and that word. An insert into the emptier bucket
 /// makes for several times fewer kicks from half load on. No branch: no processor could predict it.
 #[inline]
-fn emptier<F: Format>([first, second]: [F; 2]) -> (bool, F) {
+fn emptier<F: Encoding>([first, second]: [F; 2]) -> (bool, F) {
     let second_is_emptier = first.is_fuller(second);
     (!second_is_emptier, select_unpredictable(second_is_emptier, second, first))
 }

@@ -3,7 +3,7 @@
 //! **Invariant:** a lookup that misses an item has read both of its buckets, and the stash if the version says so,
 //! while nothing of its version group was moved; or it has held their stripes.
 
-use crate::layout::{Candidates, Format};
+use crate::layout::{Candidates, Encoding};
 use crate::sync::Ordering;
 use crate::table::placing::entry::{Entry, ValueBits};
 use crate::table::placing::geometry::{Key, Place};
@@ -17,7 +17,7 @@ const MAX_LOOKUP_ROUNDS: usize = 8;
 const PAIR: bool = true;
 const KEY: bool = false;
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
     /// [`MAX_LOOKUP_ROUNDS`] rounds it answers true, as a filter may. (It counts such an answer,
     /// which is the one store that a lookup ever makes.)
@@ -181,7 +181,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// In a maplet.
-impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Returns the values of a key of a maplet, and few others. Every value that the key had all the time is
     /// among them. Allocates for those that are stashed.
     ///

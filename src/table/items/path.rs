@@ -15,7 +15,7 @@
 use core::iter;
 
 use crate::arch;
-use crate::layout::{Format, MAX_SLOTS, Slot};
+use crate::layout::{Encoding, MAX_SLOTS, Slot};
 use crate::sync::Ordering;
 use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing};
@@ -63,7 +63,7 @@ impl Node {
 /// searches: an entry that has room in its other bucket, and both of its buckets. It needs no queue.
 // Always inlined: what it is given and returns is more than registers take.
 #[inline(always)]
-pub(in crate::table) fn first_step<F: Format, B: Buckets>(
+pub(in crate::table) fn first_step<F: Encoding, B: Buckets>(
     buckets: &B,
     starts: [Bucket<B::Placing>; 2],
     words: [F; 2],
@@ -90,7 +90,7 @@ pub(in crate::table) fn first_step<F: Format, B: Buckets>(
 
 /// Requests the words that a search looks at when it opens this bucket, if all its slots are in use.
 #[inline]
-pub(in crate::table) fn prefetch_others<F: Format, B: Buckets>(
+pub(in crate::table) fn prefetch_others<F: Encoding, B: Buckets>(
     buckets: &B,
     bucket: Bucket<B::Placing>,
     word: F,
@@ -130,7 +130,7 @@ impl<'a, B: Buckets> Search<'a, B> {
     /// The shortest path: the last hop, which leads to a free slot, and the node from whose bucket it does. Or how the
     /// insert ends without one; `None`: the queue was too short for all that was reached. Deterministic for a table that
     /// nobody changes.
-    pub(in crate::table) fn run<F: Format>(
+    pub(in crate::table) fn run<F: Encoding>(
         &mut self,
         buckets: &B,
     ) -> Result<(Key, u16), Option<Attempt>> {
@@ -186,7 +186,7 @@ impl<'a, B: Buckets> Search<'a, B> {
     }
 
     /// The hops that lead from a bucket of the new item to `node`, the last of them first.
-    pub(in crate::table) fn back<F: Format>(
+    pub(in crate::table) fn back<F: Encoding>(
         &self,
         node: u16,
         buckets: &B,

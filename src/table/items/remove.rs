@@ -10,8 +10,8 @@
 //! later. Lengths are counted from the lowest bit of the position, and so are the same in both buckets.
 
 use super::seen::Seen;
-use crate::error::Refusal;
-use crate::layout::{Format, Slot, both};
+use crate::error::InsertError;
+use crate::layout::{Encoding, Slot, both};
 use crate::sync::Ordering;
 use crate::table::buckets::stripes::Locked;
 use crate::table::placing::entry::{Entry, ValueBits};
@@ -32,7 +32,7 @@ enum Change {
     Stamp,
 }
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// One copy less of the item. `false`: there is none.
     #[inline(always)]
     pub(crate) fn remove(self, key: Key) -> bool {
@@ -44,7 +44,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     #[inline(always)]
-    fn change(self, key: Key, change: Change) -> Result<bool, Refusal> {
+    fn change(self, key: Key, change: Change) -> Result<bool, InsertError> {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
         if self.change_seen(key, change) == Some(true) {
             return Ok(true);
@@ -158,7 +158,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
-    fn change_slow(self, place: Place, change: Change) -> Result<bool, Refusal> {
+    fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {
         let key = self.geometry().key_of(place);
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
@@ -187,9 +187,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                     let replaced = self.replace_in_stash(key, (writer, found), bits);
                     drop(locked);
                     // As an insert that finds no room.
-                    if replaced == Err(Refusal::Full) && self.is_stash_full() {
-                        let grown = self.make_room(self.present());
-                        if grown.map_err(|_| Refusal::NoMemoryToStore)? {
+                    if replaced == Err(InsertError::Full) && self.is_stash_full() {
+                        let sizes = self.make_room(self.present());
+                        if sizes.map_err(|_| InsertError::NoMemoryToStore)? {
                             return self.change_slow(place, change);
                         }
                     }
@@ -261,11 +261,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// In a maplet.
-impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Another value for one copy of the item of a maplet, in one store. `false`: there is none. If it fails, nothing
     /// has changed.
     #[inline]
-    pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, Refusal> {
+    pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, InsertError> {
         let storing = self.turns.take_to_store();
         let replaced = self.change(key, Change::Replace(value));
         self.turns.acquire_if(|| replaced == Ok(true));
@@ -276,7 +276,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// In a table of [generations](crate::table::whole::generations): as `replace`, by the stamp of the generation that is present
     /// when the stripe is held.
     #[inline]
-    pub(in crate::table) fn restamp(self, key: Key) -> Result<bool, Refusal> {
+    pub(in crate::table) fn restamp(self, key: Key) -> Result<bool, InsertError> {
         self.change(key, Change::Stamp)
     }
 }

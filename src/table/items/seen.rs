@@ -5,7 +5,7 @@
 
 use core::hint::select_unpredictable;
 
-use crate::layout::{Format, Slot};
+use crate::layout::{Encoding, Slot};
 use crate::table::placing::geometry::Place;
 use crate::table::placing::{Bucket, Found, Placing, Read};
 
@@ -17,7 +17,7 @@ pub struct Seen<F, P> {
     longest: Option<Found>,
 }
 
-impl<F: Format, P: Placing> Seen<F, P> {
+impl<F: Encoding, P: Placing> Seen<F, P> {
     /// In each word.
     #[inline(always)]
     pub(crate) fn in_each(read: Read<F, P>) -> [Self; 2] {
@@ -55,7 +55,7 @@ impl<P: Placing> Bucket<P> {
     /// As [`Placing::longest`], of a word that was seen before: most often it is still the same.
     // Always inlined: what was seen would pass through memory.
     #[inline(always)]
-    pub(in crate::table) fn longest_again<F: Format>(
+    pub(in crate::table) fn longest_again<F: Encoding>(
         self,
         word: F,
         item: Place,
@@ -74,7 +74,7 @@ impl<P: Placing> Bucket<P> {
     /// Whether it is the first of two buckets that has the entry of an item, with its value, of which the most is
     /// known, or one of them. `None`: neither has one.
     #[inline]
-    pub(in crate::table) fn holder_of_longest<F: Format>(
+    pub(in crate::table) fn holder_of_longest<F: Encoding>(
         [first, second]: [Seen<F, P>; 2],
         [item, _]: [Place; 2],
     ) -> Option<bool> {
@@ -90,7 +90,7 @@ impl<P: Placing> Bucket<P> {
     /// Apart, as the other functions that run rarely.
     #[cold]
     #[inline(never)]
-    fn longest_anew<F: Format>(self, word: F, item: Place) -> Option<Found> {
+    fn longest_anew<F: Encoding>(self, word: F, item: Place) -> Option<Found> {
         let [longest, _] = P::longest(self.alone(word, item));
         longest
     }

@@ -397,9 +397,9 @@ mod tests {
             for slot in hashes(100).map(|bits| Slot::new(bits >> 32 | 1)) {
                 for head in 0..bits {
                     let one = Ring { bits, head: 1 };
-                    let turned = (0..head).fold(slot, |slot, _| slot.turned(one));
-                    assert_eq!(turned, slot.turned(Ring { bits, head }));
-                    assert_eq!(turned.turned_back(Ring { bits, head }), slot);
+                    let rotated = (0..head).fold(slot, |slot, _| slot.rotated(one));
+                    assert_eq!(rotated, slot.rotated(Ring { bits, head }));
+                    assert_eq!(rotated.rotated_back(Ring { bits, head }), slot);
                 }
             }
         }

@@ -4,8 +4,8 @@
 
 use super::entry::{Entry, Shape, Values};
 use super::geometry::{Geometry, Place};
-use super::{Bucket, Found, Grown, Placing, Read};
-use crate::layout::{Format, MatchingValues, Slot, both};
+use super::{Bucket, Found, Placing, Read, Sizes};
+use crate::layout::{Encoding, MatchingValues, Slot, both};
 
 #[derive(Clone, Copy, Debug)]
 pub struct FixedPlacing<V> {
@@ -28,8 +28,8 @@ impl<V: Values> Placing for FixedPlacing<V> {
     }
 
     #[inline]
-    fn placed<F: Format>(grown: Grown, values: V) -> (Geometry, Self) {
-        let geometry = Geometry::new(grown.buckets as u64, Shape::new(F::BITS, 0, values));
+    fn placed<F: Encoding>(sizes: Sizes, values: V) -> (Geometry, Self) {
+        let geometry = Geometry::new(sizes.buckets as u64, Shape::new(F::BITS, 0, values));
         (geometry, Self { values })
     }
 
@@ -39,7 +39,7 @@ impl<V: Values> Placing for FixedPlacing<V> {
     }
 
     #[inline]
-    fn other<F: Format>(
+    fn other<F: Encoding>(
         geometry: Geometry,
         bucket: Bucket<Self>,
         slot: Slot,
@@ -55,18 +55,18 @@ impl<V: Values> Placing for FixedPlacing<V> {
     }
 
     #[inline]
-    fn slot<F: Format>(_: Bucket<Self>, place: Place) -> Option<Slot> {
+    fn slot<F: Encoding>(_: Bucket<Self>, place: Place) -> Option<Slot> {
         Some(held(place.entry))
     }
 
     #[inline]
-    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place {
+    fn place<F: Encoding>(bucket: Bucket<Self>, slot: Slot) -> Place {
         Place { position: bucket.number as u64, entry: Entry::fingerprint(slot.bits()) }
     }
 
     /// Any entry may be in any bucket; it has a fingerprint.
     #[inline]
-    fn is_valid<F: Format>(_: Geometry, bucket: Bucket<Self>, word: F) -> bool {
+    fn is_valid<F: Encoding>(_: Geometry, bucket: Bucket<Self>, word: F) -> bool {
         bucket.below().is_none_or(|below| word.each_has(below))
     }
 
@@ -75,17 +75,17 @@ impl<V: Values> Placing for FixedPlacing<V> {
     }
 
     #[inline]
-    fn either_agrees<F: Format>(read: Read<F, Self>, mask: Option<u64>) -> bool {
+    fn either_agrees<F: Encoding>(read: Read<F, Self>, mask: Option<u64>) -> bool {
         F::either_holds(read.words, held(read.key.entry), mask)
     }
 
     #[inline]
-    fn values_matching<F: Format>(read: Read<F, Self>, mask: u64) -> MatchingValues {
+    fn values_matching<F: Encoding>(read: Read<F, Self>, mask: u64) -> MatchingValues {
         F::values_of_equal(read.words, read.key.entry.bits().into(), mask)
     }
 
     #[inline]
-    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Found>; 2] {
+    fn longest<F: Encoding>(read: Read<F, Self>) -> [Option<Found>; 2] {
         let slot = held(read.key.entry);
         both(read.words, |word| word.holds(slot).then_some(Found { slot, known: 0 }))
     }

@@ -44,9 +44,9 @@ use core::hint::select_unpredictable;
 
 use super::entry::{Entry, Shape, Values};
 use super::geometry::{Geometry, Place};
-use super::{Bucket, Found, Grown, Placing, Read};
+use super::{Bucket, Found, Placing, Read, Sizes};
 use crate::arch::{Query, Ring};
-use crate::layout::{Format, MatchingValues, Slot, both};
+use crate::layout::{Encoding, MatchingValues, Slot, both};
 
 /// How far a table has grown.
 ///
@@ -156,7 +156,7 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
     }
 
     #[inline]
-    fn ring<F: Format>(self) -> Ring {
+    fn ring<F: Encoding>(self) -> Ring {
         let bits = self.placement.values.ring_bits(F::RING_BITS);
         Ring { bits, head: self.placement.extent.head() }
     }
@@ -169,7 +169,7 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
 
     /// What is looked for in two words, by the bits of the mask, if there is one.
     #[inline]
-    fn sought<F: Format>(read: Read<F, GrowingPlacing<V>>, mask: Option<u64>) -> Query {
+    fn sought<F: Encoding>(read: Read<F, GrowingPlacing<V>>, mask: Option<u64>) -> Query {
         let Read { key, buckets: [first, second], .. } = read;
         Query {
             ring: first.ring::<F>(),
@@ -181,9 +181,9 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
 
     /// What is known of a position beyond bit L, below a leading 1: the ring of a slot, turned. It is not 0.
     #[inline]
-    fn beyond<F: Format>(self, slot: Slot) -> u64 {
+    fn beyond<F: Encoding>(self, slot: Slot) -> u64 {
         let ring = self.ring::<F>();
-        slot.turned(ring).bits() & ring.mask()
+        slot.rotated(ring).bits() & ring.mask()
     }
 
     /// Bits of a position that the bucket tells.
@@ -194,7 +194,7 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
 
     /// What a split of the bucket makes of what a slot holds: what stays, and what goes. Both, if nothing is known
     /// beyond the bucket.
-    pub(crate) fn split<F: Format>(self, slot: Slot) -> [Option<Slot>; 2] {
+    pub(crate) fn split<F: Encoding>(self, slot: Slot) -> [Option<Slot>; 2] {
         let ring = self.ring::<F>();
         let [at_head, next] = [1 << ring.head, 1 << ((ring.head + 1) % ring.bits)];
         let bits = slot.bits();
@@ -209,7 +209,7 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
 
     /// Whether what a slot holds can be in this bucket, of a table whose entries know at least this number of bits of
     /// their position.
-    fn is_valid_slot<F: Format>(self, slot: Slot, least: u32) -> bool {
+    fn is_valid_slot<F: Encoding>(self, slot: Slot, least: u32) -> bool {
         let below = self.below().unwrap_or(u64::MAX);
         let (core, beyond) =
             (slot.bits() & below & !self.ring::<F>().mask(), self.beyond::<F>(slot));
@@ -244,10 +244,10 @@ impl<V: Values> Placing for GrowingPlacing<V> {
     }
 
     #[inline]
-    fn placed<F: Format>(grown: Grown, values: V) -> (Geometry, Self) {
+    fn placed<F: Encoding>(sizes: Sizes, values: V) -> (Geometry, Self) {
         let shape = Shape::new(F::BITS, F::RING_BITS, values);
-        let extent = Extent::of(grown.buckets, shape.ring);
-        let common = common_mask(grown.initial, shape.ring);
+        let extent = Extent::of(sizes.buckets, shape.ring);
+        let common = common_mask(sizes.initial, shape.ring);
         (Geometry::new(common, shape), Self { extent, values })
     }
 
@@ -257,7 +257,7 @@ impl<V: Values> Placing for GrowingPlacing<V> {
     }
 
     #[inline]
-    fn other<F: Format>(
+    fn other<F: Encoding>(
         geometry: Geometry,
         bucket: Bucket<Self>,
         slot: Slot,
@@ -285,19 +285,19 @@ impl<V: Values> Placing for GrowingPlacing<V> {
     }
 
     #[inline]
-    fn slot<F: Format>(bucket: Bucket<Self>, Place { position, entry }: Place) -> Option<Slot> {
+    fn slot<F: Encoding>(bucket: Bucket<Self>, Place { position, entry }: Place) -> Option<Slot> {
         let known = entry.known();
         if known < bucket.told_bits() {
             return None;
         }
         let ring = bucket.ring::<F>();
         let beyond = (known - bucket.level()).min(ring.bits - 1);
-        let turned = bucket.untold(position) & ((1 << beyond) - 1) | 1 << beyond;
-        Some(Slot::new(u64::from(entry.bits()) | turned).turned_back(ring))
+        let rotated = bucket.untold(position) & ((1 << beyond) - 1) | 1 << beyond;
+        Some(Slot::new(u64::from(entry.bits()) | rotated).rotated_back(ring))
     }
 
     #[inline]
-    fn place<F: Format>(bucket: Bucket<Self>, slot: Slot) -> Place {
+    fn place<F: Encoding>(bucket: Bucket<Self>, slot: Slot) -> Place {
         // Never 0: the default is for words that are read while they change.
         let beyond = bucket.beyond::<F>(slot);
         let known = beyond.checked_ilog2().unwrap_or(0);
@@ -309,7 +309,7 @@ impl<V: Values> Placing for GrowingPlacing<V> {
         }
     }
 
-    fn is_valid<F: Format>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool {
+    fn is_valid<F: Encoding>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool {
         let least = geometry.size.count_ones();
         word.slots_in_use().all(|slot| bucket.is_valid_slot::<F>(slot, least))
     }
@@ -321,18 +321,18 @@ impl<V: Values> Placing for GrowingPlacing<V> {
     }
 
     #[inline]
-    fn either_agrees<F: Format>(read: Read<F, Self>, mask: Option<u64>) -> bool {
+    fn either_agrees<F: Encoding>(read: Read<F, Self>, mask: Option<u64>) -> bool {
         F::either_matches(read.words, Bucket::sought(read, mask))
     }
 
     #[inline]
-    fn values_matching<F: Format>(read: Read<F, Self>, mask: u64) -> MatchingValues {
+    fn values_matching<F: Encoding>(read: Read<F, Self>, mask: u64) -> MatchingValues {
         F::values_matching(read.words, Bucket::sought(read, Some(mask)))
     }
 
     /// An item that is itself an entry of which little is known has no entries of which more is.
     #[inline]
-    fn longest<F: Format>(read: Read<F, Self>) -> [Option<Found>; 2] {
+    fn longest<F: Encoding>(read: Read<F, Self>) -> [Option<Found>; 2] {
         let level = read.buckets[0].level();
         let most = read.key.entry.known().saturating_sub(level);
         let longest = F::longest(read.words, Bucket::sought(read, None), most);
@@ -354,7 +354,7 @@ pub(crate) fn common_mask(initial: usize, ring: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{Format, Packed};
+    use crate::layout::{Encoding, Packed};
     use crate::table::placing::entry::{NoValues, ValueBits};
 
     type Fp16x4 = Packed<16, 4>;

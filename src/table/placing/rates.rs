@@ -1,7 +1,7 @@
 //! What the words of a table say of its rate of false positives.
 
 use super::{Bucket, Placing};
-use crate::layout::Format;
+use crate::layout::Encoding;
 use crate::sizing;
 
 /// Words at most that [`false_positive_rate`] reads in a growing table. Those of the oldest entries, which weigh most,
@@ -14,7 +14,7 @@ const WEIGHED: usize = 1 << 14;
 const BESIDE: usize = 8;
 
 /// The share of absent items that are reported as present by a table with this number of entries, and these words.
-pub(crate) fn false_positive_rate<F: Format, P: Placing>(
+pub(crate) fn false_positive_rate<F: Encoding, P: Placing>(
     placement: P,
     buckets: usize,
     value_bits: u32,
@@ -31,7 +31,7 @@ pub(crate) fn false_positive_rate<F: Format, P: Placing>(
 }
 
 /// What each slot in use adds, by how much it knows of a position: an estimate from a sample of the words.
-pub(in crate::table) fn sum_over_slots<F: Format, P: Placing>(
+pub(in crate::table) fn sum_over_slots<F: Encoding, P: Placing>(
     placement: P,
     buckets: usize,
     word: impl Fn(usize) -> F,

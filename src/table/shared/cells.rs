@@ -28,9 +28,9 @@
 
 use core::{iter, mem};
 
-use crate::error::Refusal;
+use crate::error::InsertError;
 use crate::layout::Slot;
-use crate::sync::array::{PieceArray, View};
+use crate::sync::array::{PieceArray, Words};
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{AtomicU64, Count, Mutex, MutexGuard, Ordering};
 use crate::table::placing::Found;
@@ -107,11 +107,11 @@ pub(in crate::table) struct Cells {
     copies: AtomicU64,
     /// The bits of an entry that are not its value.
     key: u32,
-    owned: Mutex<Owned>,
+    owned: Mutex<WriterState>,
 }
 
 /// What only the writer uses.
-struct Owned {
+struct WriterState {
     /// How many changes there were.
     changes: u64,
     /// The number of entries of each group of versions.
@@ -121,7 +121,7 @@ struct Owned {
 /// How many cells were seen one after the other, of so many lines. Only where that number changes do entries get to
 /// other cells.
 #[derive(Default)]
-pub(in crate::table) struct Seen {
+pub(in crate::table) struct Progress {
     cells: usize,
     lines: u64,
 }
@@ -147,8 +147,8 @@ fn cells_of(line: usize) -> impl Iterator<Item = usize> + Clone {
 /// The cells as the writer sees them.
 #[derive(Clone, Copy)]
 struct Array<'a> {
-    tags: View<'a, LINES_SHIFT>,
-    words: View<'a, SHIFT>,
+    tags: Words<'a, LINES_SHIFT>,
+    words: Words<'a, SHIFT>,
     /// The number of lines.
     lines: usize,
 }
@@ -298,7 +298,7 @@ impl Cells {
             entries: Count::new(0),
             copies: AtomicU64::new(0),
             key,
-            owned: Mutex::new(Owned { changes: 0, of_groups: of_groups.into_boxed_slice() }),
+            owned: Mutex::new(WriterState { changes: 0, of_groups: of_groups.into_boxed_slice() }),
         })
     }
 
@@ -442,7 +442,7 @@ impl Cells {
 /// The right to change the cells. RAII guard: gives it back on drop.
 pub(in crate::table) struct Writer<'a> {
     cells: &'a Cells,
-    owned: MutexGuard<'a, Owned>,
+    owned: MutexGuard<'a, WriterState>,
 }
 
 impl<'a> Writer<'a> {
@@ -490,16 +490,20 @@ impl<'a> Writer<'a> {
 
     /// Some copies more of an entry, of the group with this number. Says whether it is a new one. If it fails, nothing
     /// has changed.
-    pub(in crate::table) fn add(&mut self, group: usize, new: Stashed) -> Result<bool, Refusal> {
+    pub(in crate::table) fn add(
+        &mut self,
+        group: usize,
+        new: Stashed,
+    ) -> Result<bool, InsertError> {
         let Some(at) = self.cells.find(self.array(), new.words()) else {
-            self.reserve(1).map_err(|_| Refusal::NoMemoryToStore)?;
+            self.reserve(1).map_err(|_| InsertError::NoMemoryToStore)?;
             self.cells.put_in_order(self.array(), iter::once(new.words()));
             self.count(group, new);
             return Ok(true);
         };
         let (array, more) = (self.array(), (new.copies as u64) << COPIES);
         // They are the uppermost bits: more than `MAX_COPIES` are more than the word has.
-        let copies = array.first(at).checked_add(more).ok_or(Refusal::Full)?;
+        let copies = array.first(at).checked_add(more).ok_or(InsertError::Full)?;
         self.count_copies(new.copies);
         // Release, as in `store`.
         array.set_first(at, copies, Ordering::Release);
@@ -620,12 +624,12 @@ impl<'a> Writer<'a> {
     /// The next entry whose bits are wanted, if there is one among the cells that were not seen yet; and its cell.
     pub(in crate::table) fn next(
         &self,
-        seen: &mut Seen,
+        seen: &mut Progress,
         wanted: impl Fn(u32) -> bool,
     ) -> Option<(usize, Place)> {
         let (lines, array) = (self.lines(), self.array());
         if seen.lines != lines {
-            *seen = Seen { cells: 0, lines };
+            *seen = Progress { cells: 0, lines };
         }
         while seen.cells < array.len() {
             let (at, held) = (seen.cells, array.held(seen.cells));

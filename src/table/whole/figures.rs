@@ -2,11 +2,11 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::layout::{Format, LayoutId};
+use crate::layout::{Encoding, LayoutId};
 use crate::sizing::{self, Sizing, share};
 use crate::sync::Ordering;
 use crate::table::buckets::growing::Growing;
-use crate::table::placing::Grown;
+use crate::table::placing::Sizes;
 use crate::table::placing::entry::Values;
 use crate::table::placing::rates::{false_positive_rate, power_of_half, sum_over_slots};
 use crate::table::shared::Shared;
@@ -53,8 +53,8 @@ impl<B: Buckets> State<B> {
     }
 
     /// The sizes of now.
-    pub(crate) fn grown(&self) -> Grown {
-        Grown { buckets: self.present(), ..self.buckets.begun() }
+    pub(crate) fn sizes(&self) -> Sizes {
+        Sizes { buckets: self.present(), ..self.buckets.begun() }
     }
 
     /// The maximum number of buckets.
@@ -114,7 +114,7 @@ impl<B: Buckets> State<B> {
 
     /// The sizes that it was built with.
     pub(in crate::table) fn sizing(&self) -> Sizing {
-        let Grown { initial, target_load, .. } = self.grown();
+        let Sizes { initial, target_load, .. } = self.sizes();
         Sizing {
             layout: self.layout(),
             initial: initial as u64,
@@ -147,7 +147,7 @@ impl<B: Buckets> State<B> {
     }
 }
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// The share of absent items that are reported as present.
     pub(crate) fn false_positive_rate(self) -> f64 {
         let entries = self.occupied() + self.stashed_entries();

@@ -24,8 +24,8 @@
 
 use core::ops::RangeInclusive;
 
-use crate::error::Refusal;
-use crate::layout::Format;
+use crate::error::InsertError;
+use crate::layout::Encoding;
 use crate::sizing::in_address_space;
 use crate::sync::Ordering;
 use crate::table::items::insert::Duplicates;
@@ -129,7 +129,7 @@ impl<B: Buckets> State<B> {
     }
 }
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// What is stored of a new item, while the stripe of its bucket is held.
     #[inline]
     pub(in crate::table) fn stamped(self, key: Key, duplicates: Duplicates) -> Key {
@@ -146,10 +146,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// Operations on the items of a table of generations; their keys have no value.
-impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Gives the item the present stamp. `Ok(true)`: it was not there.
     #[inline]
-    fn insert_stamped(self, key: Key) -> Result<bool, Refusal> {
+    fn insert_stamped(self, key: Key) -> Result<bool, InsertError> {
         // Before the words.
         let clock = self.clock();
         let read = self.read_valid(key);
@@ -168,7 +168,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// An insert of an item that has an older stamp, or is stashed, or must kick. Repeats what another thread's success
     /// has overtaken. See [`Key`] for the argument.
     #[inline(never)]
-    fn insert_stamped_slow(self, place: Place) -> Result<bool, Refusal> {
+    fn insert_stamped_slow(self, place: Place) -> Result<bool, InsertError> {
         let key = self.geometry().key_of(place);
         loop {
             // Before the words, as in `insert_stamped`.
@@ -201,7 +201,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// The item with the present stamp. `Ok(false)`: it was there.
     #[inline]
-    pub(crate) fn insert_with(self, key: Key, stamping: Stamping) -> Result<bool, Refusal> {
+    pub(crate) fn insert_with(self, key: Key, stamping: Stamping) -> Result<bool, InsertError> {
         self.insert_absent_in_turn(|| match stamping {
             Stamping::Always => self.insert_stamped(key),
             Stamping::IfAbsent => self.insert_absent(key, Duplicates::Stamp),

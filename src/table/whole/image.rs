@@ -24,12 +24,12 @@
 
 use super::generations::Generations;
 use crate::error::Error;
-use crate::layout::Format;
+use crate::layout::Encoding;
 use crate::sync::memory::{NoMemory, TryBox, try_with_capacity};
 use crate::sync::{self, AtomicU64, MutexGuard, Ordering, fence};
 use crate::table::buckets::growing::Chunks;
 use crate::table::buckets::stripes::Stripes;
-use crate::table::placing::Grown;
+use crate::table::placing::Sizes;
 use crate::table::shared::cells::CellWords;
 use crate::table::shared::doubled::{self, Counted, Counts, Splitting};
 use crate::table::stash::{self, Copied};
@@ -42,7 +42,7 @@ const BLOCK: usize = if cfg!(coucal_model) { 2 } else { 512 };
 
 /// The words of a table at one instant.
 pub struct Image {
-    pub(crate) grown: Grown,
+    pub(crate) sizes: Sizes,
     pub(crate) generations: Generations,
     /// Slots in use.
     pub(crate) occupied: usize,
@@ -67,7 +67,7 @@ impl Image {
 
     /// The words of all buckets.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
-        let words = self.words.iter().flatten().take(self.grown.buckets);
+        let words = self.words.iter().flatten().take(self.sizes.buckets);
         // Relaxed: nobody stores in it any more.
         words.map(|word| word.load(Ordering::Relaxed))
     }
@@ -104,7 +104,7 @@ impl<B: Buckets> Recording<'_, B> {
             copy(&mut splitting);
         }
         let image = doubled_of.map(|doubled_of| Image {
-            grown: table.grown(),
+            sizes: table.sizes(),
             // No generation begins while the mutex is held.
             generations: table.generations(),
             occupied: table.stripes().occupied(),
@@ -154,7 +154,7 @@ impl<B: Buckets> State<B> {
         image.stashed = stash::sorted(stash)?;
         let mirror = mirror.expect("nobody else takes the mirror");
         let [words] = *mirror.into_box();
-        image.words = words.try_into_slabs(image.grown.buckets)?;
+        image.words = words.try_into_slabs(image.sizes.buckets)?;
         Ok(image)
     }
 
@@ -238,7 +238,7 @@ impl<B: Buckets> State<B> {
     }
 }
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// The table at one instant during the call. It has grown as if there had been no mirror when the call returns.
     ///
     /// Blocks while another thread takes an image, and as writers and splits do.

@@ -6,8 +6,8 @@
 //! tell here: it is doubled, as a split would have done.
 
 use super::image::Image;
-use crate::error::{Error, Refusal};
-use crate::layout::{Format, both};
+use crate::error::{Error, InsertError};
+use crate::layout::{Encoding, both};
 use crate::sizing::{self, ENDLESS_ITEMS, MAX_DOUBLED};
 use crate::table::items::insert::is_known_by;
 use crate::table::placing::entry::Entry;
@@ -17,7 +17,7 @@ use crate::table::placing::{Bucket, Placing};
 use crate::table::shared::doubled::{Counted, Counts};
 use crate::table::{Attempt, Buckets, Stashed, Table};
 
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
     /// image. Each copy is an insert, and each that is taken back a removal.
     pub(crate) fn merge(self, image: &Image, max_capacity: u64) -> Result<(), Error> {
@@ -29,7 +29,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let weighs_more = self.keep_promised_rate(image, max_capacity)?;
         let (entries, doubled) = (image.entries(), image.doubled().entries);
         let items = self.entries() + entries.saturating_sub(doubled) as usize;
-        self.grow_for(items).map_err(|_| Refusal::NoMemoryToStore)?;
+        self.grow_for(items).map_err(|_| InsertError::NoMemoryToStore)?;
         // How much slots can know of a position: as long as the merge takes, no less.
         let least = self.buckets.known_bits();
         self.name_doubled(&image.doubled_of)?;
@@ -96,10 +96,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// Memory to count entries with these values that are no items of their own. The values are in ascending order.
-    fn name_doubled(self, values: &[Counted]) -> Result<(), Refusal> {
+    fn name_doubled(self, values: &[Counted]) -> Result<(), InsertError> {
         let mut splitting = self.shared.doubled.lock();
         let reserved = splitting.reserve(values.len(), self.value_bits());
-        reserved.map_err(|_| Refusal::NoMemoryToStore)?;
+        reserved.map_err(|_| InsertError::NoMemoryToStore)?;
         splitting.name(values);
         Ok(())
     }
@@ -107,7 +107,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The copies of an entry, doubled until as much is known of its parts as their buckets tell; all parts, or none.
     /// Says how many slots and entries of the stash they take that are not counted as doubled: none if each part is a
     /// further copy of one in the stash.
-    fn insert_parts(self, entry: Stashed, least: u32) -> Result<u64, Refusal> {
+    fn insert_parts(self, entry: Stashed, least: u32) -> Result<u64, InsertError> {
         if self.is_known(entry.place)
             && let Some(added) = self.insert_copies(entry, least)?
         {
@@ -127,7 +127,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// All copies of an entry, or none: one as every insert, and all others into the stash. Says how many slots and
     /// entries of the stash they take. `Ok(None)`: less is known of its position than its buckets tell.
-    fn insert_copies(self, entry: Stashed, least: u32) -> Result<Option<u64>, Refusal> {
+    fn insert_copies(self, entry: Stashed, least: u32) -> Result<Option<u64>, InsertError> {
         let key = self.geometry().key_of(entry.place);
         let storing = self.turns.take_to_store();
         let stored = self.insert_entry(key)?;
@@ -177,7 +177,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The entries that the image holds, in the order of its buckets, and those of its stash.
     fn entries_of(self, image: &Image) -> impl Iterator<Item = Stashed> {
-        let (_, placement) = B::Placing::placed::<F>(image.grown, self.buckets.values());
+        let (_, placement) = B::Placing::placed::<F>(image.sizes, self.buckets.values());
         let in_buckets = image.words().enumerate().flat_map(move |(number, word)| {
             let bucket = Bucket::at(placement, number);
             let slots = F::from_bits(word).slots_in_use();

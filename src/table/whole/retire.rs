@@ -23,7 +23,7 @@
 //! An entry that gets the value meanwhile may stay, or be dropped by a move. Step 6 waits for such a move: when the
 //! call has returned, it removes nothing any more.
 
-use crate::layout::{Format, Slot};
+use crate::layout::{Encoding, Slot};
 use crate::sizing::in_address_space;
 use crate::sync::{MutexGuard, Ordering};
 use crate::table::buckets::stripes::Locked;
@@ -75,7 +75,7 @@ impl<B: Buckets> State<B> {
 }
 
 /// For those who move an entry, while they hold all stripes of the move.
-impl<F: Format, B: Buckets> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// The value in what a slot or a cell of the stash holds; 0 in a filter.
     #[inline]
     pub(in crate::table) fn value_in(self, bits: u64) -> u32 {
@@ -119,7 +119,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 }
 
-impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Removes all entries that have this value when it is called, and no others but those that get it meanwhile.
     /// Returns how many.
     pub(crate) fn remove_value(self, value: u32) -> usize {
@@ -185,8 +185,8 @@ mod tests {
     use crate::layout::Packed;
     use crate::sizing::Sizing;
     use crate::table::Growing;
-    use crate::table::placing::geometry;
     use crate::table::placing::entry::Pair;
+    use crate::table::placing::geometry;
 
     type Fp16x4 = Packed<16, 4>;
 

@@ -62,7 +62,7 @@ const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
 pub const LIKELY: &[(&str, &str)] = &[
     ("src/expiring/timer.rs", "timer::"),
     ("src/sync/array.rs", "array:: order::removal_beside_widening"),
-    ("src/sync/kept.rs", "widening::split_after_widening widening::lookup_that_a_flag_orders"),
+    ("src/sync/retained.rs", "widening::split_after_widening widening::lookup_that_a_flag_orders"),
     ("src/sync/lock.rs", "lock::"),
     (
         "src/table.rs",
@@ -634,8 +634,8 @@ pub const FAULTS: &[Fault] = faults! {
     // Time.
     insert_with: "an insert looks at the time when it has stored its item"
         replace "self.advance_if_due();
-        match by_format!(self.inner, table => table.insert_stamped_item(hash, stamping)) {"
-        with "let ended = by_format!(self.inner, table => table.insert_stamped_item(hash, stamping));
+        match by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping)) {"
+        with "let ended = by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping));
             self.advance_if_due();
             match ended {"
         => "timer::";

@@ -184,8 +184,8 @@ impl Modelled {
 
     fn sweep(&mut self, (key, value): Item) {
         let retires = |bits: u32| (bits >> 12) % 4 == u32::from(value) % 4;
-        let mut seen = Seen::default();
-        let next = |cells: &Cells, seen: &mut Seen| cells.lock().next(seen, retires);
+        let mut seen = Progress::default();
+        let next = |cells: &Cells, seen: &mut Progress| cells.lock().next(seen, retires);
         while let Some((at, place)) = next(&self.cells, &mut seen) {
             if at % 5 == 0 {
                 // Another thread was faster, and perhaps its cell has another entry by now.

@@ -7,13 +7,13 @@
 use core::ops::Deref;
 
 /// A slice whose length is a power of two.
-pub(crate) struct Masked<T> {
+pub(crate) struct PowerOfTwoSlice<T> {
     slice: Box<[T]>,
     /// One less than its length.
     mask: usize,
 }
 
-impl<T> Masked<T> {
+impl<T> PowerOfTwoSlice<T> {
     /// # Panics
     ///
     /// If the length is no power of two.
@@ -36,7 +36,7 @@ impl<T> Masked<T> {
     }
 }
 
-impl<T> Deref for Masked<T> {
+impl<T> Deref for PowerOfTwoSlice<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {

@@ -11,12 +11,12 @@ use super::{AtomicPtr, Ordering};
 use crate::sync::memory::{NoMemory, TryBox};
 
 /// A value, and the one that it has replaced. Nobody writes to it while it is shared.
-pub(crate) struct Node<T> {
+pub(crate) struct Link<T> {
     pub(crate) value: T,
-    older: *mut Node<T>,
+    older: *mut Link<T>,
 }
 
-impl<T> Node<T> {
+impl<T> Link<T> {
     /// A value that is going to replace another one.
     pub(crate) fn try_new(value: T) -> Result<TryBox<Self>, NoMemory> {
         TryBox::try_new(Self { value, older: ptr::null_mut() })
@@ -27,25 +27,25 @@ impl<T> Node<T> {
 ///
 /// What the unsafe code builds on: `newest` and each `older` lead to a box that nobody else has, or to nothing at the
 /// end.
-pub(crate) struct Kept<T> {
-    newest: AtomicPtr<Node<T>>,
+pub(crate) struct Retained<T> {
+    newest: AtomicPtr<Link<T>>,
 }
 
 // SAFETY: it owns the values, gives references to them to all threads, and drops them where it is dropped.
-unsafe impl<T: Send + Sync> Send for Kept<T> {}
+unsafe impl<T: Send + Sync> Send for Retained<T> {}
 // SAFETY: the same.
-unsafe impl<T: Send + Sync> Sync for Kept<T> {}
+unsafe impl<T: Send + Sync> Sync for Retained<T> {}
 
-impl<T> Kept<T> {
+impl<T> Retained<T> {
     /// What each value takes, without what it has allocated.
-    pub(crate) const NODE_BYTES: usize = size_of::<Node<T>>();
+    pub(crate) const LINK_BYTES: usize = size_of::<Link<T>>();
 
-    pub(crate) fn new(first: TryBox<Node<T>>) -> Self {
+    pub(crate) fn new(first: TryBox<Link<T>>) -> Self {
         Self { newest: AtomicPtr::new(Box::into_raw(first.into_box()).cast()) }
     }
 
     #[inline]
-    fn newest(&self) -> &Node<T> {
+    fn newest(&self) -> &Link<T> {
         // Acquire: pairs with the Release in `replace`.
         let newest = self.newest.load(Ordering::Acquire);
         // SAFETY: it is kept as long as `self`, and nobody writes to it.
@@ -59,7 +59,7 @@ impl<T> Kept<T> {
     }
 
     /// Called by one thread at a time: of two values one would be lost, and never dropped.
-    pub(crate) fn replace(&self, next: TryBox<Node<T>>) {
+    pub(crate) fn replace(&self, next: TryBox<Link<T>>) {
         let mut next = next.into_box();
         // Relaxed: stored by this thread, or by one with which it has synchronized.
         next[0].older = self.newest.load(Ordering::Relaxed);
@@ -70,19 +70,19 @@ impl<T> Kept<T> {
     /// What is allocated, where a value has allocated as much as `of` says.
     pub(crate) fn heap_bytes(&self, of: impl Fn(&T) -> usize) -> usize {
         // SAFETY: as in `newest`.
-        let older = |node: &&Node<T>| unsafe { node.older.as_ref() };
+        let older = |node: &&Link<T>| unsafe { node.older.as_ref() };
         let nodes = iter::successors(Some(self.newest()), older);
         nodes.map(|node| size_of_val(node) + of(&node.value)).sum()
     }
 }
 
-impl<T> Drop for Kept<T> {
+impl<T> Drop for Retained<T> {
     fn drop(&mut self) {
         // Relaxed: nobody else has it.
         let mut next = self.newest.load(Ordering::Relaxed);
         while !next.is_null() {
             // SAFETY: it comes from a box of this type, and nobody else has it.
-            let [node] = *unsafe { Box::from_raw(next.cast::<[Node<T>; 1]>()) };
+            let [node] = *unsafe { Box::from_raw(next.cast::<[Link<T>; 1]>()) };
             next = node.older;
         }
     }
@@ -97,15 +97,15 @@ mod tests {
     #[test]
     fn what_was_replaced_is_there_until_the_end() {
         let values: Vec<Arc<u32>> = (0..4).map(Arc::new).collect();
-        let next = |at: usize| Node::try_new(Arc::clone(&values[at])).unwrap();
-        let kept = Kept::new(next(0));
+        let next = |at: usize| Link::try_new(Arc::clone(&values[at])).unwrap();
+        let kept = Retained::new(next(0));
         let mut seen = vec![kept.get()];
         for at in 1..4 {
             kept.replace(next(at));
             seen.push(kept.get());
         }
         assert_eq!(seen, values.iter().collect::<Vec<_>>());
-        assert_eq!(kept.heap_bytes(|_| 100), 4 * (100 + Kept::<Arc<u32>>::NODE_BYTES));
+        assert_eq!(kept.heap_bytes(|_| 100), 4 * (100 + Retained::<Arc<u32>>::LINK_BYTES));
         drop(kept);
         assert!(values.iter().all(|value| Arc::strong_count(value) == 1));
     }
