@@ -5,8 +5,6 @@ use core::fmt;
 use core::iter;
 use std::io;
 
-use crate::layout::LayoutId;
-use crate::sizing;
 
 /// What happened, and what to do about it: the error of every operation.
 ///
@@ -153,6 +151,9 @@ pub enum Error {
         value_bits: u32,
         /// The most bits of a value in this layout; 0 if it stores none.
         max: u32,
+        /// The most bits of a value in this layout in a maplet with a capacity or a maximum; it is above `max` only
+        /// where growth has no end.
+        max_with_end: u32,
         /// The layout with the shortest fingerprints that stores such values, if any does.
         other: Option<&'static str>,
     },
@@ -178,6 +179,8 @@ pub enum Error {
     NoSuchLayout {
         /// Whether it is a filter that grows.
         grows: bool,
+        /// The names of the layouts of such filters.
+        names: Vec<&'static str>,
     },
     /// The [figures](crate::Builder::figures) of a filter of fixed size were requested for more items than it holds.
     ///
@@ -441,10 +444,8 @@ impl fmt::Display for Error {
             Self::ValueBitsOutOfRange { value_bits: 0, .. } => {
                 f.write_str("a maplet needs the length of its values: call `value_bits`")
             }
-            Self::ValueBitsOutOfRange { layout, value_bits, max, other } => {
-                let stored_otherwise = sizing::most_value_bits_of(layout).unwrap_or(*max);
-                // Only where growth has no end, a maplet stores less than its layout has room for.
-                let is_endless = *max < stored_otherwise;
+            Self::ValueBitsOutOfRange { layout, value_bits, max, max_with_end, other } => {
+                let is_endless = max < max_with_end;
                 let without_end = if is_endless { "that grows without an end " } else { "" };
                 write!(
                     f,
@@ -453,9 +454,9 @@ impl fmt::Display for Error {
                 )?;
                 match other {
                     Some(other) => write!(f, "{other} stores them"),
-                    None if *value_bits <= stored_otherwise => write!(
+                    None if value_bits <= max_with_end => write!(
                         f,
-                        "with a `capacity` or a `max_capacity`, {layout} stores up to {stored_otherwise}"
+                        "with a `capacity` or a `max_capacity`, {layout} stores up to {max_with_end}"
                     ),
                     None => f.write_str("no layout stores them"),
                 }
@@ -476,9 +477,8 @@ impl fmt::Display for Error {
             Self::NoTime => f.write_str(
                 "the period of a generation must be longer than zero: call `every` with such a one",
             ),
-            Self::NoSuchLayout { grows } => {
+            Self::NoSuchLayout { grows, names } => {
                 let kind = if *grows { "growing filter" } else { "filter" };
-                let names: Vec<_> = LayoutId::of_tables(*grows).map(LayoutId::name).collect();
                 write!(f, "no {kind} has a layout of this name: the names are {}", names.join(", "))
             }
             Self::AboveCapacity { wanted, capacity } => write!(

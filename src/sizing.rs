@@ -106,7 +106,7 @@ impl Sizing {
         }
         let properties = layout.properties();
         if properties.growth.is_none() {
-            return Err(Error::NoSuchLayout { grows: true });
+            return Err(no_such_layout(true));
         }
         let value_bits = request.value_bits_of(layout)?;
         let target_load = request.target_load_of(layout)?;
@@ -294,21 +294,20 @@ impl Request {
         };
         // Where growth would end at a size that nobody chose, values leave it enough bits.
         let is_endless = self.grows && self.items() == 0 && self.max_capacity.is_none();
-        let most = |layout: LayoutId| {
-            let properties = layout.properties();
-            if is_endless {
-                properties.bits.saturating_sub(ENDLESS_BITS)
-            } else {
-                most_value_bits(properties)
-            }
-        };
+        let with_end = |layout: LayoutId| most_value_bits(layout.properties());
+        let without_end = |layout: LayoutId| layout.properties().bits.saturating_sub(ENDLESS_BITS);
+        let most = |layout: LayoutId| if is_endless { without_end(layout) } else { with_end(layout) };
         let stores = |&layout: &LayoutId| (1..=most(layout)).contains(&value_bits);
         if stores(&layout) {
             return Ok(value_bits);
         }
-        let (layout, max) = (layout.name(), most(layout));
-        let other = LayoutId::of_tables(self.grows).find(stores).map(LayoutId::name);
-        Err(Error::ValueBitsOutOfRange { layout, value_bits, max, other })
+        Err(Error::ValueBitsOutOfRange {
+            layout: layout.name(),
+            value_bits,
+            max: most(layout),
+            max_with_end: with_end(layout),
+            other: LayoutId::of_tables(self.grows).find(stores).map(LayoutId::name),
+        })
     }
 
     /// The target load of a growing table of this layout, in thousandths.
@@ -343,10 +342,15 @@ fn most_value_bits(layout: &Properties) -> u32 {
     layout.bits - min_fingerprint_bits
 }
 
-/// Returns the bits of the longest values that a layout stores in a table whose growth ends, by its name.
-pub(crate) fn most_value_bits_of(name: &str) -> Option<u32> {
-    let layout = LayoutId::of_tables(false).find(|layout| layout.name() == name)?;
-    Some(most_value_bits(layout.properties()))
+/// Returns the layout with this name, if tables that grow, or do not, have it.
+pub(crate) fn layout_named(grows: bool, name: &str) -> Result<LayoutId, Error> {
+    let named = LayoutId::of_tables(grows).find(|layout| layout.name() == name);
+    named.ok_or_else(|| no_such_layout(grows))
+}
+
+fn no_such_layout(grows: bool) -> Error {
+    let names = LayoutId::of_tables(grows).map(LayoutId::name).collect();
+    Error::NoSuchLayout { grows, names }
 }
 
 /// A share in thousandths, the nearest number; 0 if it is negative or not a number.
@@ -912,8 +916,13 @@ mod tests {
                     > 1 << 43
             );
         }
-        let out_of_range =
-            Error::ValueBitsOutOfRange { layout: "Fp32x2", value_bits: 21, max: 20, other: None };
+        let out_of_range = Error::ValueBitsOutOfRange {
+            layout: "Fp32x2",
+            value_bits: 21,
+            max: 20,
+            max_with_end: 23,
+            other: None,
+        };
         assert_eq!(chosen(endless(0), 21), Err(out_of_range));
         // At the maximum, which may come sooner, or later.
         assert_eq!(chosen(growing(10_000, 20_000), 5), Ok("Fp16x4"));
@@ -928,7 +937,9 @@ mod tests {
         let of = |request| Request { value_bits: Some(6), only: Some(Fp16x4), ..request };
         let error = Sizing::new(of(endless(0))).err().unwrap();
         let (layout, other) = ("Fp16x4", Some("Fp21x3"));
-        assert_eq!(error, Error::ValueBitsOutOfRange { layout, value_bits: 6, max: 4, other });
+        let expected =
+            Error::ValueBitsOutOfRange { layout, value_bits: 6, max: 4, max_with_end: 10, other };
+        assert_eq!(error, expected);
         assert!(Sizing::new(of(growing(0, 1 << 33))).unwrap().max_capacity == 1 << 33);
         assert!(Sizing::new(of(endless(1000))).unwrap().max_capacity > 1_000_000);
     }

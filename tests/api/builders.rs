@@ -126,7 +126,7 @@ impl Asked {
             }
             Error::BudgetTooSmall { bytes, needed } => self.memory == Some(bytes) && needed > bytes,
             Error::ValueBitsOutOfRange { value_bits, .. } => self.value_bits == Some(value_bits),
-            Error::NoSuchLayout { grows: true } => {
+            Error::NoSuchLayout { grows: true, .. } => {
                 self.grows && self.layout_name().is_some_and(|name| !Layout::named(name).grows())
             }
             _ => false,

@@ -48,6 +48,7 @@ fn what_the_messages_are_put_together_from() {
         layout: "Fp16x4",
         value_bits,
         max: 10,
+        max_with_end: 10,
         other,
     };
     let generations =
@@ -68,7 +69,13 @@ fn what_the_messages_are_put_together_from() {
         (bits(12, other), "in Fp16x4 stores values of at most 10 bits, and 12 were requested: Fp2"),
         (bits(30, None), "10 bits, and 30 were requested: no layout stores them"),
         (
-            Error::ValueBitsOutOfRange { layout: "Fp32x2", value_bits: 21, max: 20, other: None },
+            Error::ValueBitsOutOfRange {
+                layout: "Fp32x2",
+                value_bits: 21,
+                max: 20,
+                max_with_end: 23,
+                other: None,
+            },
             "without an end in Fp32x2 stores values of at most 20 bits, and 21 were requested: with a \
              `capacity` or a `max_capacity`, Fp32x2 stores up to 23",
         ),
@@ -100,12 +107,12 @@ fn what_the_messages_are_put_together_from() {
         ),
         (Error::OtherValueBits { value_bits: 6, other: 7 }, "values of 6 and of 7 bits"),
         (
-            Error::NoSuchLayout { grows: false },
+            CuckooFilter::builder().layout_named("Fp").err().unwrap(),
             "no filter has a layout of this name: the names are Fp8x8, Fp9x7, Fp10x6, Fp12x5, \
              SemiSorted14x5, Fp16x4, SemiSorted17x4, Fp21x3, Fp32x2",
         ),
         (
-            Error::NoSuchLayout { grows: true },
+            CuckooFilter::builder().growable().layout_named("Fp8x8").err().unwrap(),
             "no growing filter has a layout of this name: the names are Fp12x5, Fp16x4, Fp21x3, Fp32x2",
         ),
         (read.unwrap_err(), "could not be read: the network is gone: a cable was cut"),
