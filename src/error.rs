@@ -5,7 +5,6 @@ use core::fmt;
 use core::iter;
 use std::io;
 
-
 /// What happened, and what to do about it: the error of every operation.
 ///
 /// An operation that fails changes nothing, with two exceptions: a batch that [stopped](Self::Stopped); and an insert

@@ -287,16 +287,13 @@ compile_error!(
 compile_error!("the models of coucal need `--cfg loom` and the feature `loom`, too");
 
 mod arch;
-mod builder;
 mod error;
-mod expiring;
-mod filter;
 #[cfg(test)]
 #[path = "tests/for_each_layout.rs"]
 mod for_each_layout;
 mod hasher;
+mod kinds;
 mod layout;
-mod maplet;
 #[cfg(test)]
 #[path = "tests/random.rs"]
 mod random;
@@ -306,22 +303,24 @@ mod storage;
 mod sync;
 mod table;
 
-pub use builder::{Builder, Figures, Filters};
 pub use error::Error;
-pub use expiring::{
-    AnyExpiringCuckooFilter, Expiring, ExpiringBuilder, ExpiringCuckooFilter,
-    GrowableExpiringCuckooFilter,
-};
-pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
 pub use hasher::{
     DefaultHashBuilder, DefaultHasher, Item, KeyedHashBuilder, KeyedHasher, Prehashed,
     StableHashBuilder, StableHasher,
+};
+pub use kinds::builder::{Builder, Figures, Filters};
+pub use kinds::expiring::{
+    AnyExpiringCuckooFilter, Expiring, ExpiringBuilder, ExpiringCuckooFilter,
+    GrowableExpiringCuckooFilter,
+};
+pub use kinds::filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
+pub use kinds::maplet::{
+    AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet, MapletBuilder, Maplets,
 };
 pub use layout::{
     Candidates, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,
     SemiSorted17x4,
 };
-pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet, MapletBuilder, Maplets};
 pub use snapshot::Snapshot;
 pub use snapshot::view::{CuckooFilterView, CuckooMapletView};
 pub use storage::operations::Stats;

@@ -296,7 +296,8 @@ impl Request {
         let is_endless = self.grows && self.items() == 0 && self.max_capacity.is_none();
         let with_end = |layout: LayoutId| most_value_bits(layout.properties());
         let without_end = |layout: LayoutId| layout.properties().bits.saturating_sub(ENDLESS_BITS);
-        let most = |layout: LayoutId| if is_endless { without_end(layout) } else { with_end(layout) };
+        let most =
+            |layout: LayoutId| if is_endless { without_end(layout) } else { with_end(layout) };
         let stores = |&layout: &LayoutId| (1..=most(layout)).contains(&value_bits);
         if stores(&layout) {
             return Ok(value_bits);

@@ -13,12 +13,12 @@ use super::placing::entry::{Entry, NoValues, SPARE_SOURCE_BITS, Shape, ValueBits
 use super::whole::generations::{Clock, Generations, Stamping};
 use super::{Buckets, Geometry, Key, Place, Stashed, State, Table};
 use crate::error::Error;
-use crate::expiring::ExpiringCuckooFilter;
-use crate::expiring::timer::Timer;
-use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
+use crate::kinds::expiring::ExpiringCuckooFilter;
+use crate::kinds::expiring::timer::Timer;
+use crate::kinds::filter::CuckooFilter;
+use crate::kinds::maplet::CuckooMaplet;
 use crate::layout::{Encoding, Slot};
-use crate::maplet::CuckooMaplet;
 use crate::sizing::{self, Sizing};
 use crate::storage::Storage;
 use crate::storage::operations::Inner;

@@ -60,7 +60,7 @@ const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
 
 /// Models that notice weaker orderings of a file, most likely, by how the path of the file begins. They are run first.
 pub const LIKELY: &[(&str, &str)] = &[
-    ("src/expiring/timer.rs", "timer::"),
+    ("src/kinds/expiring/timer.rs", "timer::"),
     ("src/sync/array.rs", "array:: order::removal_beside_widening"),
     ("src/sync/retained.rs", "widening::split_after_widening widening::lookup_that_a_flag_orders"),
     ("src/sync/lock.rs", "lock::"),

@@ -52,7 +52,7 @@ fn row(layout: LayoutId) -> [String; 6] {
 
 #[test]
 fn the_table_of_layouts_is_right() {
-    let mut documented = table_rows(include_str!("../layout.rs"), "/// | [`").into_iter();
+    let mut documented = table_rows(include_str!("../../layout.rs"), "/// | [`").into_iter();
     for layout in LayoutId::ALL {
         let (row, full) = (row(*layout), layout.properties().full);
         let mut cells = documented.next().expect("a row for each layout");
@@ -102,14 +102,14 @@ fn growable_row(layout: LayoutId) -> [String; 3] {
 fn the_tables_of_growth_are_right() {
     let growing = LayoutId::ALL.iter().filter(|layout| layout.properties().growth.is_some());
     let expected: Vec<_> = growing.clone().map(|&layout| growth_row(layout).to_vec()).collect();
-    let mut documented = table_rows(include_str!("../../docs/growth.md"), "| [`Fp");
+    let mut documented = table_rows(include_str!("../../../docs/growth.md"), "| [`Fp");
     for row in &mut documented {
         row[0] = row[0].trim_matches(['[', ']']).to_owned();
     }
     assert_eq!(documented, expected);
 
     let expected: Vec<_> = growing.map(|&layout| growable_row(layout).to_vec()).collect();
-    assert_eq!(table_rows(include_str!("../storage.rs"), "/// | [`Fp"), expected);
+    assert_eq!(table_rows(include_str!("../../storage.rs"), "/// | [`Fp"), expected);
 }
 
 /// The rates and bits in the documentation of `Builder::target_load`.
@@ -154,14 +154,14 @@ fn the_tables_of_the_format_are_right() {
         let number = format!("{rests} to 63 ({} bits)", 64 - rests);
         row(name, &[rest.to_string(), format!("0 to {}", rests - 1), number])
     });
-    let mut documented = table_rows(include_str!("../../docs/format.md"), "| `");
+    let mut documented = table_rows(include_str!("../../../docs/format.md"), "| `");
     documented.retain(|row| LayoutId::NAMES.contains(&row[0].trim_matches('`')));
     assert!(shapes.chain(sizes).chain(words).eq(documented.iter().cloned()), "{documented:#?}");
 }
 
 #[test]
 fn the_table_of_what_is_chosen_is_right() {
-    let rows = table_rows(include_str!("../storage.rs"), "/// | 0.");
+    let rows = table_rows(include_str!("../../storage.rs"), "/// | 0.");
     let mut chosen = Vec::new();
     for row in rows {
         let rate = row[0].parse().expect("a rate");

@@ -7,9 +7,9 @@ use core::time::Duration;
 
 use super::timer::Timer;
 use super::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter, coarse};
-use crate::builder::{Builder, Expiry, Figures, built};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
+use crate::kinds::builder::{Builder, Expiry, Figures, built};
 use crate::layout::Fp16x4;
 use crate::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};

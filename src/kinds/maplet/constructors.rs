@@ -3,9 +3,9 @@
 //! **Invariant:** a constructor makes what the builder makes of the same choices.
 
 use super::{CuckooMaplet, GrowableCuckooMaplet};
-use crate::builder::{Builder, Figures, built};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
+use crate::kinds::builder::{Builder, Figures, built};
 use crate::layout::Fp16x4;
 use crate::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
