@@ -793,7 +793,7 @@ mod tests {
                 None => panic!("values leave no bits for growth"),
             };
             let row = format!("/// | [`{name}`](crate::{name}) | 1 to {most} |{grows} |\n");
-            assert!(include_str!("maplet.rs").contains(&row), "{row}");
+            assert!(include_str!("kinds/maplet.rs").contains(&row), "{row}");
         }
     }
 

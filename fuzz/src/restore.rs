@@ -3,7 +3,7 @@
 use arbitrary::{Arbitrary, Unstructured};
 use coucal::Error;
 use coucal_reference::format::{self, HEADER, at, number, put};
-use coucal_reference::{Modelled, Subject, hash, judged, keys};
+use coucal_reference::{Kind, Modelled, Subject, hash, judged, keys};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::operations::{Setup, apply_all};
@@ -148,7 +148,7 @@ pub fn restore(data: &[u8]) {
     if contents.generations.is_some() || contents.max_buckets > MOST_BUCKETS {
         return;
     }
-    let Ok(subject) = contents.kind().restored(&bytes) else { return };
+    let Ok(subject) = Kind::of(&contents).restored(&bytes) else { return };
     if contents.is_exact() {
         let other = subject.copied().expect("memory");
         other.clear();

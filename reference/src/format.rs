@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use coucal::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::kind::Kind;
 use crate::layouts::Layout;
 
 pub const HEADER: usize = 120;
@@ -273,12 +272,6 @@ impl Generations {
 }
 
 impl Contents {
-    /// What they are of, but for the generations of an expiring filter.
-    pub fn kind(&self) -> Kind {
-        let Geometry { grows, layout, value_bits, .. } = self.geometry;
-        Kind { layout, grows, value_bits }
-    }
-
     /// The number of items.
     pub fn items(&self) -> u64 {
         self.occupied + self.stashed_copies - self.doubled

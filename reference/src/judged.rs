@@ -120,7 +120,7 @@ fn is_restored(subject: &dyn Subject, contents: &Contents, snapshot: &Snapshot) 
     let is_counted = contents.stashed == 0 || !contents.geometry.grows;
     assert!(!is_counted || rate >= expected * (1.0 - 1e-5), "{rate}, {expected}");
     if !contents.geometry.grows {
-        let built = contents.kind().build(0, contents.capacity as usize);
+        let built = Kind::of(&contents).build(0, contents.capacity as usize);
         let emptied = subject.copied().expect("memory for a test");
         emptied.clear();
         assert!(emptied.bytes() == built.bytes(), "{emptied:?}, {built:?}");

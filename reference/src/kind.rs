@@ -2,7 +2,7 @@
 
 use coucal::Error;
 
-use crate::format::Value;
+use crate::format::{Contents, Geometry, Value};
 use crate::layouts::Layout;
 use crate::random::hashes;
 use crate::subject::{Item, Subject, boxed, greatest};
@@ -17,6 +17,12 @@ pub struct Kind {
 }
 
 impl Kind {
+    /// What these are the contents of, but for the generations of an expiring filter.
+    pub fn of(contents: &Contents) -> Self {
+        let Geometry { grows, layout, value_bits, .. } = contents.geometry;
+        Self { layout, grows, value_bits }
+    }
+
     /// All of a layout, with values of each of the lengths that `lengths` says for the longest.
     pub fn all(layout: Layout, lengths: impl Fn(u32) -> Vec<u32>) -> Vec<Self> {
         let mut all = Vec::new();
