@@ -107,7 +107,8 @@ fn run(options: &Options, new: Filter) -> Result<()> {
             // One thread stores a line, and gets `true`. All others that have the same line get `false`.
             let mut new = vec![false; batch.len()];
             let chunks = batch.par_chunks(CHUNK).zip(new.par_chunks_mut(CHUNK));
-            chunks.try_for_each(|(lines, new)| filter.insert_unique_many(lines, new).map(drop))?;
+            chunks
+                .try_for_each(|(lines, new)| filter.insert_if_absent_many(lines, new).map(drop))?;
             for (line, _) in batch.iter().zip(new).filter(|(_, is_new)| *is_new) {
                 output.write_all(line)?;
                 output.write_all(b"\n")?;

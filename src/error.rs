@@ -69,7 +69,7 @@ pub enum Error {
         /// The index of the item that could not be stored.
         index: usize,
         /// How many of the items before the index changed the number of items, or a pair. It is the `index`, except in
-        /// batches of [`insert_unique`](crate::CuckooFilter::insert_unique) and of filters that
+        /// batches of [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) and of filters that
         /// [forget](crate::ExpiringCuckooFilter), where it is the number of those that were new, and of
         /// [`replace`](crate::CuckooMaplet::replace), where it is that of those that were there.
         stored: usize,

@@ -124,13 +124,17 @@
 //! | what you need | what to call | an equal item takes |
 //! |---|---|---|
 //! | a set from which items are removed, or a multiset | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded; [`count`](CuckooFilter::count) | one more slot, until no slot is free in its two buckets; then all further copies together one entry of the [stash](#what-finds-no-room) |
-//! | a set from which nothing is removed (duplicate detection) | [`insert_unique`](CuckooFilter::insert_unique); for many items [`insert_unique_many`](CuckooFilter::insert_unique_many), which says which of them are new, or [`insert_unique_all`](CuckooFilter::insert_unique_all), which says how many | nothing: `Ok(false)` |
+//! | a set from which nothing is removed (duplicate detection) | [`insert_if_absent`](CuckooFilter::insert_if_absent); for many items [`insert_if_absent_many`](CuckooFilter::insert_if_absent_many), which says which of them are new, or [`insert_if_absent_all`](CuckooFilter::insert_if_absent_all), which says how many | nothing: `Ok(false)` |
+//! | a map from a key to one value, or a counter | [`CuckooMaplet::insert_if_absent`], which stores a value where the key has none; then [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) | nothing: `Ok(false)` |
+//! | a map from a key to several values | [`CuckooMaplet::insert`]; [`insert_pair_if_absent`](CuckooMaplet::insert_pair_if_absent) where each pair is stored once | `insert`: one more slot; `insert_pair_if_absent`: nothing |
+//! | what was seen lately | [`ExpiringCuckooFilter::insert`], which gives an item that is there the present generation | nothing: `Ok(false)` |
+//! | what was seen first lately | [`ExpiringCuckooFilter::insert_if_absent`], which leaves an item that is there in its generation | nothing: `Ok(false)` |
 //!
-//! **Do not combine `insert_unique` with `remove`.** An item for which `insert_unique` returned `Ok(false)` may rely on
+//! **Do not combine `insert_if_absent` of a filter with `remove`.** An item for which `insert_if_absent` returned `Ok(false)` may rely on
 //! the copy of *another* item of its class. When that item is removed, this one is missed. If one million items are
-//! inserted by `insert_unique` into a filter of that capacity, and the even ones are removed, about 30 of the 500,000
-//! odd ones are then missed; if only items are removed for which `insert_unique` returned `Ok(true)`, about 15. The
-//! [cookbook](cookbook#why-insert_unique-and-remove-do-not-go-together) shows the ways out.
+//! inserted by `insert_if_absent` into a filter of that capacity, and the even ones are removed, about 30 of the 500,000
+//! odd ones are then missed; if only items are removed for which `insert_if_absent` returned `Ok(true)`, about 15. The
+//! [cookbook](cookbook#why-insert_if_absent-and-remove-do-not-go-together) shows the ways out.
 //!
 //! # Guarantees
 //!
@@ -141,10 +145,10 @@
 //!   while other inserts move it. (Some kinds of use give this up:
 //!   [the checklist](#if-a-lookup-misses-what-you-inserted).)
 //! * **Nothing is lost.** An operation that fails changes nothing.
-//! * **Linearizable.** `insert`, `insert_unique`, `remove`, `count` and `contains` each take effect at one instant
+//! * **Linearizable.** `insert`, `insert_if_absent`, `remove`, `count` and `contains` each take effect at one instant
 //!   between call and return, across all items. An operation that returned before another began comes before it. So if
 //!   two threads each insert an item and then look up the other's, at least one finds it. `contains` may answer true
-//!   for an absent item. The items of one [class](#which-insert) share their copies, so `insert_unique`, `remove` and
+//!   for an absent item. The items of one [class](#which-insert) share their copies, so `insert_if_absent`, `remove` and
 //!   `count` are about the class. In a growing filter, a copy that was inserted early may be shared by an item that is
 //!   absent: lookups of that item may be true, and then false, while other threads write.
 //! * **Predicted false positives**: about 2b·load/2<sup>f</sup> of the absent items are reported as
@@ -196,7 +200,7 @@
 //!   [rebuild](cookbook#rebuild-and-swap).
 //! * **Remove only what was inserted**, once for each insert that succeeded. Any other removal may
 //!   remove the copy of another item of its class, which is then missed. The same happens when
-//!   [`insert_unique` and `remove`](#which-insert) are combined:
+//!   [`insert_if_absent` and `remove`](#which-insert) are combined:
 //!   [the checklist](#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
 //! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that is computed from
 //!   it, is exact only while no thread writes. A batch is one operation for each item. Lookups that run during a
@@ -223,9 +227,9 @@
 //! | The lookup began before the insert had returned, or it ran during a [`clear`](CuckooFilter::clear). | Order the two: insert first, then let others know of the item. |
 //! | The key has another type, or other bytes: `7_u32` and `7_u64`, `"egg"` and `b"egg"`. | Use one type for the keys of a filter: [keys of several types](cookbook#keys-of-several-types). |
 //! | `remove` was called for an item that was not inserted, or more often than the item was inserted: for what a lookup found, or when a message was delivered twice. This removes the copy of another item. | Call it once for each `insert` that succeeded: [upserts and rollbacks](cookbook#upserts-overwrites-and-rollbacks), [messages that come twice](cookbook#messages-that-come-twice). |
-//! | `remove` was called on a filter that [`insert_unique`](#which-insert) has filled; in a maplet, on one that [`insert_if_absent`](CuckooMaplet::insert_if_absent) has filled; or a maplet's pair was [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update), and then removed with its old value. | Use `insert` and `remove` in pairs, and remove the value that is there. |
+//! | `remove` was called on a filter that [`insert_if_absent`](#which-insert) has filled; in a maplet, on one that [`insert_if_absent`](CuckooMaplet::insert_if_absent) has filled; or a maplet's pair was [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update), and then removed with its old value. | Use `insert` and `remove` in pairs, and remove the value that is there. |
 //! | [`update`](CuckooMaplet::update), [`replace`](CuckooMaplet::replace) or [`remove_value`](CuckooMaplet::remove_value) changed or removed the pair, since its key collides with that of another, or its value is the one that was removed. | Use values by which pairs can be told apart; store counters only with `update` and `insert_if_absent`. |
-//! | While a [`merge`](CuckooFilter::merge) ran that then failed, items of the other filter were removed, or an `insert_unique` returned `Ok(false)`. | See what a merge that may fail forbids. |
+//! | While a [`merge`](CuckooFilter::merge) ran that then failed, items of the other filter were removed, or an `insert_if_absent` returned `Ok(false)`. | See what a merge that may fail forbids. |
 //! | The filter was [restored](#snapshots) from a snapshot that was taken before the insert. | Insert again what came after it: [restarts](cookbook#keep-a-filter-across-restarts). |
 //! | A [`Prehashed`] hash, or a [`Hash`](core::hash::Hash) that is not the same on the other machine or in the other release, as that of an `enum` or of types of the standard library can be. | Hash the bytes of the key: [a hash that two processes agree on](cookbook#a-hash-that-two-processes-agree-on). |
 //! | A view of bytes that were damaged and [trusted](CuckooFilterView::from_trusted_bytes), or that changed after it was opened. | Use [`from_bytes`](CuckooFilterView::from_bytes), which checks them. |
@@ -243,12 +247,12 @@
 //! | `insert`, a slot free in one of its two buckets | one stripe | that stripe, for one store |
 //! | `insert`, both buckets full | two stripes at a time | two, for each kick of a short path; nothing during the search for the path |
 //! | `insert`, no path | the mutex of a shard of the stash: for another writer there; at times for the allocator, and for the copy of the shard's entries to another array. Then two stripes | first the mutex; then the stripes and the mutex, for some stores; where other threads have taken the room meanwhile, again for the allocator and the copy |
-//! | `insert_unique`, item present | nobody, unless the item is moved meanwhile: then two stripes | these, for two loads |
-//! | `insert_unique`, item absent | two stripes, three for the last kick of a path | these |
+//! | `insert_if_absent`, item present | nobody, unless the item is moved meanwhile: then two stripes | these, for two loads |
+//! | `insert_if_absent`, item absent | two stripes, three for the last kick of a path | these |
 //! | `remove`, item present | one stripe | that stripe, for loads of both buckets and one store |
-//! | `remove`, `count`, `insert_unique`, something of the version group [stashed](#what-finds-no-room) | unless they return without a lock: two stripes, and the mutex of the shard, for another writer there. `remove`, when it has freed a slot: the same for a stashed entry | these, for loads of both buckets, a search in the stash, and some stores |
+//! | `remove`, `count`, `insert_if_absent`, something of the version group [stashed](#what-finds-no-room) | unless they return without a lock: two stripes, and the mutex of the shard, for another writer there. `remove`, when it has freed a slot: the same for a stashed entry | these, for loads of both buckets, a search in the stash, and some stores |
 //! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
-//! | `insert_many`, `insert_all`, `insert_unique_many`, `insert_unique_all`, `remove_many` | as `insert`, `insert_unique` and `remove`, for each item by itself | as these; nothing between two items |
+//! | `insert_many`, `insert_all`, `insert_if_absent_many`, `insert_if_absent_all`, `remove_many` | as `insert`, `insert_if_absent` and `remove`, for each item by itself | as these; nothing between two items |
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | a `merge` into the same filter, and the end of a `snapshot`; of a maplet a `remove_value`, of an expiring filter an `advance`; in a growable filter the growth mutex; then every stripe | these, until the table is empty |

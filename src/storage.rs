@@ -20,7 +20,7 @@ use crate::table::{Buckets, Fixed, Growing};
 /// use coucal::{CuckooFilter, Storage};
 ///
 /// fn first_seen<L: Storage, S: BuildHasher>(filter: &CuckooFilter<L, S>, line: &str) -> bool {
-///     filter.insert_unique(line).unwrap_or(true)
+///     filter.insert_if_absent(line).unwrap_or(true)
 /// }
 ///
 /// assert!(first_seen(&CuckooFilter::with_capacity(100), "egg"));

@@ -14,12 +14,12 @@ pub const TOPIC: Topic =
     Topic { name: "batches", slots: &[1 << 18, 1 << 27], measure, tables, plots: |_| Vec::new() };
 
 /// In the order in which they are done: inserts go from empty to 75 % load, and what is removed is new to the
-/// inserts of unique items.
+/// inserts of absent items.
 const OPERATIONS: [(&str, Operation); 4] = [
     ("insert", Operation::Insert),
     ("contains", Operation::Contains),
     ("remove", Operation::Remove),
-    ("insert_unique", Operation::InsertUnique),
+    ("insert_if_absent", Operation::InsertIfAbsent),
 ];
 /// Of a maplet.
 const REPLACE: &str = "replace";

@@ -27,7 +27,7 @@ type Maplet = CuckooMaplet<Fp16x4, KeyHash>;
 /// Titles of figures, and what is measured by that name.
 const FIGURES: [(&str, &str); 10] = [
     ("`insert`", "insert"),
-    ("`insert_unique`", "insert_unique"),
+    ("`insert_if_absent`", "insert_if_absent"),
     ("`contains`", "contains"),
     ("`remove`", "remove"),
     ("growing: `insert`", "grow-insert"),
@@ -43,7 +43,7 @@ fn values(key: u64) -> [u32; 2] {
     [key as u32 % 32, 32 + key as u32 % 32]
 }
 
-/// What is measured: filled by inserts and by unique ones, growing, and a maplet.
+/// What is measured: filled by `insert` and by `insert_if_absent`, growing, and a maplet.
 struct Tables(Filter, Filter, Growing, Maplet);
 
 impl Tables {
@@ -73,7 +73,7 @@ macro_rules! in_a_loop {
 
 in_a_loop! {
     insert(filter: Filter, key) filter.insert(key).is_ok();
-    insert_unique(filter: Filter, key) filter.insert_unique(key) == Ok(true);
+    insert_if_absent(filter: Filter, key) filter.insert_if_absent(key) == Ok(true);
     contains(filter: Filter, key) filter.contains(key);
     remove(filter: Filter, key) filter.remove(key);
     grow_insert(filter: Growing, key) filter.insert(key).is_ok();
@@ -180,15 +180,15 @@ fn large_function(slots: u64, keys: Keys, times: &mut Times) {
     for chunk in chunks(slots * 3 / 4) {
         let chunk = &chunk[..];
         both!("insert", chunk, insert(&in_loops.0), |key| filter.insert(key).is_ok());
-        both!("insert_unique", chunk, insert_unique(&in_loops.1), |key| {
-            unique.insert_unique(key) == Ok(true)
+        both!("insert_if_absent", chunk, insert_if_absent(&in_loops.1), |key| {
+            unique.insert_if_absent(key) == Ok(true)
         });
         both!("grow-insert", chunk, grow_insert(&in_loops.2), |key| growing.insert(key).is_ok());
         both!("maplet-insert", chunk, maplet_insert(&in_loops.3), |key| {
             maplet.insert(key, values(*key)[0]).is_ok()
         });
     }
-    with_others!(first, |other, key| other.insert_unique(key).is_ok() && other.contains(key));
+    with_others!(first, |other, key| other.insert_if_absent(key).is_ok() && other.contains(key));
     for chunk in chunks(slots / 2) {
         let chunk = &chunk[..];
         both!("contains", chunk, contains(&in_loops.0), |key| filter.contains(key));

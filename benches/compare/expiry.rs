@@ -96,7 +96,7 @@ trait Clears: Send + Sync {
 
 impl<L: Layout> Clears for CuckooFilter<L, KeyHash> {
     fn insert(&self, key: u64) -> bool {
-        self.insert_unique(&key).expect("what it was made for")
+        self.insert_if_absent(&key).expect("what it was made for")
     }
     fn contains(&self, key: u64) -> bool {
         self.contains(&key)

@@ -74,7 +74,7 @@ impl<L: Storage> Peer for Maplet<L> {
                 let replaced = &mut [false; BATCH][..keys.len()];
                 maplet.replace_many(&pairs, replaced).expect("values that fit")
             }
-            Operation::InsertUnique | Operation::Remove => 0,
+            Operation::InsertIfAbsent | Operation::Remove => 0,
         };
         yes as u64
     }

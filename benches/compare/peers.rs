@@ -193,8 +193,8 @@ impl<L: Storage, S: BuildHasher> Peer for &CuckooFilter<L, S> {
     }
 
     #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        CuckooFilter::insert_unique(self, &key) == Ok(true)
+    fn insert_if_absent(&mut self, key: u64) -> bool {
+        CuckooFilter::insert_if_absent(self, &key) == Ok(true)
     }
 
     #[inline]
@@ -214,8 +214,8 @@ impl<L: Storage, S: BuildHasher> Peer for &CuckooFilter<L, S> {
             Operation::Insert => {
                 self.insert_many(keys).map_or_else(|error| error.stored(), |()| keys.len())
             }
-            Operation::InsertUnique => {
-                self.insert_unique_many(keys, answers).expect("there is room")
+            Operation::InsertIfAbsent => {
+                self.insert_if_absent_many(keys, answers).expect("there is room")
             }
             Operation::Remove => self.remove_many(keys, answers).expect(AS_MANY),
             Operation::Replace => 0,

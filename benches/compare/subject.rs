@@ -14,7 +14,7 @@ pub const BATCH: usize = 1024;
 pub enum Operation {
     Contains,
     Insert,
-    InsertUnique,
+    InsertIfAbsent,
     Remove,
     Replace,
 }
@@ -38,7 +38,7 @@ pub trait Peer: Sized {
 
     /// Stores the key unless it is there; `false` if it is, or if there is no room.
     #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
+    fn insert_if_absent(&mut self, key: u64) -> bool {
         !self.contains(key) && self.insert(key)
     }
 
@@ -148,7 +148,9 @@ fn one_by_one<P: Peer>(peer: &mut P, operation: Operation, keys: &[u64]) -> u64 
     match operation {
         Operation::Contains => each(peer, keys, |peer, key| peer.answers(*key)),
         Operation::Insert => inserts(peer, keys),
-        Operation::InsertUnique => each(peer, keys, |peer, key| peer.insert_unique(*key).into()),
+        Operation::InsertIfAbsent => {
+            each(peer, keys, |peer, key| peer.insert_if_absent(*key).into())
+        }
         Operation::Remove => each(peer, keys, |peer, key| peer.remove(*key).into()),
         Operation::Replace => each(peer, keys, |peer, key| peer.replace(*key).into()),
     }

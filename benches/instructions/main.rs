@@ -154,7 +154,7 @@ fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> CuckooFilter<L, (
             OPERATIONS
         }),
         task(name("unique-present"), move |units| {
-            each(units, empty, |filter, n| filter.insert_unique(&Prehashed(mix(n))) == Ok(true))
+            each(units, empty, |filter, n| filter.insert_if_absent(&Prehashed(mix(n))) == Ok(true))
         }),
         task(name("remove"), move |units| {
             each(units, empty, |filter, n| filter.remove(&Prehashed(mix(n))))

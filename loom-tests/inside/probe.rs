@@ -392,8 +392,12 @@ pub fn insert<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> Result<(
 /// # Errors
 ///
 /// Why there is none.
-pub fn insert_unique<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> Result<bool, Error> {
-    Ok(table::<M>(shared).insert_unique(key::<M>(hash, home))?)
+pub fn insert_if_absent<M: Subject>(
+    shared: &M::Shared,
+    hash: u64,
+    home: Home,
+) -> Result<bool, Error> {
+    Ok(table::<M>(shared).insert_if_absent(key::<M>(hash, home))?)
 }
 
 /// The item, unless it is there; in a maplet, with its value.
@@ -401,12 +405,12 @@ pub fn insert_unique<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> R
 /// # Errors
 ///
 /// As `insert`.
-pub fn insert_pair_unique<M: Subject>(
+pub fn insert_pair_if_absent<M: Subject>(
     shared: &M::Shared,
     hash: u64,
     home: Home,
 ) -> Result<bool, Error> {
-    Ok(table::<M>(shared).insert_pair_unique(key::<M>(hash, home))?)
+    Ok(table::<M>(shared).insert_pair_if_absent(key::<M>(hash, home))?)
 }
 
 /// Whether the item is there; in a maplet, with its value.

@@ -61,11 +61,11 @@ pub enum Outcome {
     Inserted,
     /// `insert`: `Full`.
     Full,
-    /// `insert_unique`: `Ok(true)`.
+    /// `insert_if_absent`: `Ok(true)`.
     Unique,
-    /// `insert_unique`: `Ok(false)`.
+    /// `insert_if_absent`: `Ok(false)`.
     Duplicate,
-    /// `insert_unique`: `Full`.
+    /// `insert_if_absent`: `Full`.
     UniqueFull,
     /// `insert_pair_if_absent`: `Ok(true)`.
     UniquePair,
@@ -418,7 +418,7 @@ impl History {
     /// These are the copies stored by an operation that is not known to come later, except for those
     /// known to have been removed before. A search for room holds no lock, so a copy that another
     /// thread stores or removes during the call may count. So may a slot that a concurrent
-    /// `insert_unique` held for a moment: it makes room, finds its item, and stores nothing. A
+    /// `insert_if_absent` held for a moment: it makes room, finds its item, and stores nothing. A
     /// failed insert may have held a slot, too, but does not count: of two inserts that want the
     /// last slot, one must get it.
     ///
@@ -864,7 +864,7 @@ mod tests {
             let history = values([1, 0, 0], &[writes, &[(1, HasKey(has))]]);
             assert_eq!(history.explain(), explained, "{writes:?} {has}");
         }
-        // A unique insert saw no value of the key, whether there was room or not. The first value is gone for a moment,
+        // An `insert_if_absent` saw no value of the key, whether there was room or not. The first value is gone for a moment,
         // which is over when a `get` finds it: so the second `get` cannot miss it.
         for none in [&[(1, Unique)][..], &[(1, UniqueFull), (1, Inserted)]] {
             let looks = [none, &[got(&[0, 1]), got(&[1])]].concat();

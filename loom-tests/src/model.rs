@@ -432,9 +432,9 @@ pub fn insert<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.insert(item))
 }
 
-/// [`Thread::insert_unique`].
-pub fn insert_unique<M: Subject>(item: Item) -> Step<M> {
-    does(move |thread| thread.insert_unique(item))
+/// [`Thread::insert_if_absent`].
+pub fn insert_if_absent<M: Subject>(item: Item) -> Step<M> {
+    does(move |thread| thread.insert_if_absent(item))
 }
 
 /// [`Thread::contains`].
@@ -442,9 +442,9 @@ pub fn contains<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.contains(item))
 }
 
-/// [`Thread::insert_pair_unique`].
-pub fn insert_pair_unique<M: Subject>(item: Item) -> Step<M> {
-    does(move |thread| thread.insert_pair_unique(item))
+/// [`Thread::insert_pair_if_absent`].
+pub fn insert_pair_if_absent<M: Subject>(item: Item) -> Step<M> {
+    does(move |thread| thread.insert_pair_if_absent(item))
 }
 
 /// [`Thread::contains_pair`].
@@ -786,8 +786,8 @@ impl<M: Subject> Thread<M> {
     }
 
     /// Whether it stored the first copy; in a maplet, the first value of the key.
-    pub fn insert_unique(&mut self, item: Item) -> bool {
-        let result = probe::insert_unique::<M>(&self.shared, item.hash, item.home);
+    pub fn insert_if_absent(&mut self, item: Item) -> bool {
+        let result = probe::insert_if_absent::<M>(&self.shared, item.hash, item.home);
         let if_not = if result.is_ok() { Outcome::Duplicate } else { Outcome::UniqueFull };
         self.answer(item.class, result == Ok(true), [Outcome::Unique, if_not])
     }
@@ -799,8 +799,8 @@ impl<M: Subject> Thread<M> {
     }
 
     /// Whether it stored the first copy; in a maplet, the first with its value.
-    pub fn insert_pair_unique(&mut self, item: Item) -> bool {
-        let result = probe::insert_pair_unique::<M>(&self.shared, item.hash, item.home);
+    pub fn insert_pair_if_absent(&mut self, item: Item) -> bool {
+        let result = probe::insert_pair_if_absent::<M>(&self.shared, item.hash, item.home);
         let new = result.expect("there is room");
         self.answer(item.class, new, [Outcome::UniquePair, Outcome::DuplicatePair])
     }
@@ -919,9 +919,9 @@ impl<M: Storage + 'static> Thread<M> {
     }
 
     /// Which of the items were new. There is room for all.
-    pub fn insert_unique_many(&mut self, items: &[Item]) -> Vec<bool> {
+    pub fn insert_if_absent_many(&mut self, items: &[Item]) -> Vec<bool> {
         self.answer_many(items, &[Outcome::Unique, Outcome::Duplicate], |filter, items, new| {
-            filter.insert_unique_many(items, new).expect("room")
+            filter.insert_if_absent_many(items, new).expect("room")
         })
     }
 
@@ -1037,7 +1037,7 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
 
     /// Counts the key of this item, with the value 1: stores it, or adds 1.
     pub fn count_one(&mut self, item: Item) {
-        while !self.insert_unique(item) && self.increment(item).is_none() {}
+        while !self.insert_if_absent(item) && self.increment(item).is_none() {}
     }
 }
 

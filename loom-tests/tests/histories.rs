@@ -83,7 +83,7 @@ impl Table {
                     }
                 }
             }
-            25..40 => match subject.insert_unique(item) {
+            25..40 => match subject.insert_if_absent(item) {
                 Ok(true) => Outcome::Unique,
                 Ok(false) => Outcome::Duplicate,
                 Err(_) => Outcome::UniqueFull,

@@ -13,7 +13,7 @@ const OPERATIONS: [(&str, &str); 19] = [
     ("count", "FM"),
     ("age", "E"),
     ("insert", "FM"),
-    ("insert_unique", "FME"),
+    ("insert_if_absent", "FME"),
     ("remove", "FM"),
     ("replace", "M"),
     ("update", "M"),

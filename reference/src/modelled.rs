@@ -27,12 +27,12 @@ pub fn keys(first: u16, count: u8) -> impl Iterator<Item = u16> + Clone {
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     Insert(u16),
-    /// What only one of the types has: `insert_unique` of a filter, `replace` of a maplet.
-    InsertUniqueOrReplace(u16),
+    /// `insert_if_absent` of a filter, `replace` of a maplet.
+    InsertIfAbsentOrReplace(u16),
     Remove(u16),
     Look(u16),
     InsertMany(u16, u8),
-    InsertUniqueOrReplaceMany(u16, u8),
+    InsertIfAbsentOrReplaceMany(u16, u8),
     RemoveMany(u16, u8),
     LookMany(u16, u8),
     /// One time in 64; as often it becomes again what it was at first.
@@ -165,14 +165,14 @@ impl Modelled {
     /// Does the same to the subject and to the model. `other` has the same layout.
     pub fn apply(&mut self, op: Op, other: &mut Self) {
         use Op::{
-            Clear, Insert, InsertIfAbsent, InsertMany, InsertPairIfAbsent, InsertUniqueOrReplace,
-            InsertUniqueOrReplaceMany, Look, LookMany, Merge, Remove, RemoveMany, RemoveValue,
+            Clear, Insert, InsertIfAbsent, InsertIfAbsentOrReplace, InsertIfAbsentOrReplaceMany,
+            InsertMany, InsertPairIfAbsent, Look, LookMany, Merge, Remove, RemoveMany, RemoveValue,
             Reserve, Restore, Swap, Update,
         };
         let is_maplet = self.start.geometry.is_maplet();
         let keys: Vec<u16> = match op {
             Insert(key)
-            | InsertUniqueOrReplace(key)
+            | InsertIfAbsentOrReplace(key)
             | Remove(key)
             | Look(key)
             | RemoveValue(key)
@@ -180,7 +180,7 @@ impl Modelled {
             | InsertPairIfAbsent(key)
             | Update(key) => vec![key],
             InsertMany(first, count)
-            | InsertUniqueOrReplaceMany(first, count)
+            | InsertIfAbsentOrReplaceMany(first, count)
             | RemoveMany(first, count)
             | LookMany(first, count) => keys(first, count).collect(),
             Clear(_) | Reserve(_) | Restore | Merge | Swap => Vec::new(),
@@ -193,12 +193,12 @@ impl Modelled {
                 self.make_way(key, items.len());
                 let _ = self.insert_many(&items);
             }
-            InsertUniqueOrReplace(_) | InsertUniqueOrReplaceMany(..) if is_maplet => {
+            InsertIfAbsentOrReplace(_) | InsertIfAbsentOrReplaceMany(..) if is_maplet => {
                 self.replace_many(&items.into_iter().zip(new).collect::<Vec<_>>());
             }
-            InsertUniqueOrReplace(key) | InsertUniqueOrReplaceMany(key, _) => {
+            InsertIfAbsentOrReplace(key) | InsertIfAbsentOrReplaceMany(key, _) => {
                 self.make_way(key, items.len());
-                self.insert_unique_many(&items);
+                self.insert_if_absent_many(&items);
             }
             Remove(_) | RemoveMany(..) => self.remove_many(&items),
             RemoveValue(_) if is_maplet => self.remove_value(items[0].1),
@@ -394,12 +394,12 @@ impl Modelled {
         inserted.inspect_err(|error| self.check_error(error))
     }
 
-    fn insert_unique_many(&mut self, items: &[Item]) {
+    fn insert_if_absent_many(&mut self, items: &[Item]) {
         // In a table that grows, the first items of a batch may know less than the last ones.
         let at_once = if self.start.geometry.grows { 1 } else { items.len().max(1) };
         for items in items.chunks(at_once) {
             let known = self.known();
-            let (answers, failed) = self.insert_unique_each(items);
+            let (answers, failed) = self.insert_if_absent_each(items);
             for (&item, &new) in items.iter().zip(&answers) {
                 assert_eq!(new, self.model.count(self.entry(item)) == 0, "{:?}", self.subject);
                 if new {
@@ -413,11 +413,11 @@ impl Modelled {
         }
     }
 
-    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>) {
+    fn insert_if_absent_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>) {
         let &[item] = items else {
-            return self.both(|subject| subject.insert_unique_each(items));
+            return self.both(|subject| subject.insert_if_absent_each(items));
         };
-        match self.both(|subject| subject.insert_unique(item)) {
+        match self.both(|subject| subject.insert_if_absent(item)) {
             Ok(new) => (vec![new], None),
             Err(error) => (Vec::new(), Some(error)),
         }

@@ -76,12 +76,10 @@ pub trait Subject: Any + Debug + Send + Sync {
     }
     /// From an iterator.
     fn insert_all(&self, items: &[Item]) -> Result<(), Error>;
-    /// Only for filters.
-    fn insert_unique(&self, _: Item) -> Result<bool, Error> {
-        unreachable!("a maplet is a multimap")
-    }
+    /// Of a maplet: unless the key has a value.
+    fn insert_if_absent(&self, item: Item) -> Result<bool, Error>;
     /// Only for filters. Which items were new, up to one that failed.
-    fn insert_unique_each(&self, _: &[Item]) -> (Vec<bool>, Option<Error>) {
+    fn insert_if_absent_each(&self, _: &[Item]) -> (Vec<bool>, Option<Error>) {
         unreachable!("a maplet is a multimap")
     }
     /// Only for maplets.
@@ -98,10 +96,6 @@ pub trait Subject: Any + Debug + Send + Sync {
     }
     /// Only for maplets.
     fn remove_value(&self, _: Value) -> usize {
-        unreachable!("a filter has no values")
-    }
-    /// Only for maplets.
-    fn insert_if_absent(&self, _: Item) -> Result<bool, Error> {
         unreachable!("a filter has no values")
     }
     /// Only for maplets. Of one of its values the closure says which takes its place, if any.
@@ -249,13 +243,13 @@ subject! {
     fn insert(&self, (hash, _): Item) -> Result<(), Error> {
         self.insert(&Prehashed(hash))
     }
-    fn insert_unique(&self, (hash, _): Item) -> Result<bool, Error> {
-        self.insert_unique(&Prehashed(hash))
+    fn insert_if_absent(&self, (hash, _): Item) -> Result<bool, Error> {
+        self.insert_if_absent(&Prehashed(hash))
     }
-    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>) {
+    fn insert_if_absent_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>) {
         let mut new = stale(items.len());
         let named: Vec<_> = items.iter().map(of_filter).collect();
-        let (count, failed) = match self.insert_unique_many(&named, &mut new) {
+        let (count, failed) = match self.insert_if_absent_many(&named, &mut new) {
             Ok(count) => (count, None),
             Err(Error::Stopped { index, stored, cause }) => {
                 assert_eq!(new[index..], stale(items.len())[index..], "the rest is as it was");

@@ -172,7 +172,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// use coucal::CuckooFilter;
     ///
     /// let filter = CuckooFilter::builder().capacity(1000).hasher(RandomState::new()).build()?;
-    /// assert_eq!(filter.insert_unique("egg"), Ok(true));
+    /// assert_eq!(filter.insert_if_absent("egg"), Ok(true));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn hasher<H>(self, hasher: H) -> Builder<L, H, T> {
@@ -232,7 +232,7 @@ impl<L: Layout, S, T> Builder<L, S, T> {
     ///
     /// // 13 bits per item and 0.24 % false positives.
     /// let filter = CuckooFilter::builder().layout::<Fp12x5>().capacity(1000).build()?;
-    /// assert_eq!(filter.insert_unique("egg"), Ok(true));
+    /// assert_eq!(filter.insert_if_absent("egg"), Ok(true));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn layout<M: Layout>(self) -> Builder<M, S, T> {

@@ -72,13 +72,13 @@ use crate::table::whole::generations::Stamping;
 /// |---|---|---|
 /// | `contains`, `age` | as `contains`, and as `get` of a maplet | the same |
 /// | `insert`, item of the present generation | nobody, unless it is moved meanwhile, or something of its version group is stashed: then as `get` of a maplet | nothing |
-/// | `insert` else, `insert_if_absent` | as `insert_unique`; for an older item as `replace`; again if another thread was faster | the same |
+/// | `insert` else, `insert_if_absent` | as `insert_if_absent`; for an older item as `replace`; again if another thread was faster | the same |
 /// | `advance` | as `remove_value` | the same |
 /// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N have passed; if another thread advances, nobody, unless it ends several generations: then that thread | the same |
 ///
 /// # Why nothing can be removed
 ///
-/// Items that a filter cannot tell apart share one entry, as with [`insert_unique`](crate#which-insert). If one of them
+/// Items that a filter cannot tell apart share one entry, as with [`insert_if_absent`](crate#which-insert). If one of them
 /// could be removed, the others would be missed within their window. (A maplet with [one pair for each
 /// insert](crate::CuckooMaplet::insert) can remove pairs, and forgets by
 /// [`remove_value`](crate::CuckooMaplet::remove_value).) For the same reason two filters cannot be merged.
@@ -229,7 +229,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// positive](Self::false_positive_rate), and belongs to the present generation now.
     ///
     /// Takes no lock if the item is of the present generation already, in one of its buckets, and is not being moved. Otherwise it blocks as
-    /// [`CuckooFilter::insert_unique`](crate::CuckooFilter::insert_unique) does; and with a
+    /// [`CuckooFilter::insert_if_absent`](crate::CuckooFilter::insert_if_absent) does; and with a
     /// [clock](crate::Builder::every) as [`advance`](Self::advance) does, if a generation is due.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ use crate::table::placing::entry::NoValues;
 /// are one item. Whether `7_u32` and `7_u64` are one item depends on the hasher: do not mix types.
 ///
 /// The filter is a multiset: [`insert`](Self::insert) adds one more copy,
-/// [`insert_unique`](Self::insert_unique) adds the first copy only, [`remove`](Self::remove) removes
+/// [`insert_if_absent`](Self::insert_if_absent) adds the first copy only, [`remove`](Self::remove) removes
 /// one. The [documentation of the crate](crate#which-insert) says which of them to use.
 ///
 /// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of
@@ -165,14 +165,14 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// use coucal::CuckooFilter;
     ///
     /// let filter = CuckooFilter::with_capacity(100);
-    /// assert_eq!(filter.insert_unique("egg"), Ok(true));
-    /// assert_eq!(filter.insert_unique("egg"), Ok(false));
+    /// assert_eq!(filter.insert_if_absent("egg"), Ok(true));
+    /// assert_eq!(filter.insert_if_absent("egg"), Ok(false));
     /// assert_eq!(filter.len(), 1);
     /// ```
     #[inline]
-    pub fn insert_unique<Q: Item<S> + ?Sized>(&self, item: &Q) -> Result<bool, Error> {
+    pub fn insert_if_absent<Q: Item<S> + ?Sized>(&self, item: &Q) -> Result<bool, Error> {
         let hash = self.hash_of(item);
-        Ok(by_encoding!(self.inner, table => table.insert_unique_item(hash))?)
+        Ok(by_encoding!(self.inner, table => table.insert_item_if_absent(hash))?)
     }
 
     /// Whether `item` is in the filter. `false` is certain; `true` may be wrong, at
@@ -203,7 +203,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// Remove only what was inserted, once for each insert. An item that was never inserted may
     /// collide with a present item; its removal then removes the copy of the other item, which is
     /// missed from then on. For the same reason do not remove items that you inserted with
-    /// [`insert_unique`](Self::insert_unique). [A checklist](crate#if-a-lookup-misses-what-you-inserted) has all causes
+    /// [`insert_if_absent`](Self::insert_if_absent). [A checklist](crate#if-a-lookup-misses-what-you-inserted) has all causes
     /// of a false negative.
     ///
     /// Blocks while another thread writes to the same group of buckets. Takes no lock if the item is
@@ -396,10 +396,10 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// Adds each item, in order, unless the filter contains it, until an insert fails. Writes to `new` whether it was
-    /// added, and returns how many were: [`insert_unique`](Self::insert_unique) for a batch. Of an item that
+    /// added, and returns how many were: [`insert_if_absent`](Self::insert_if_absent) for a batch. Of an item that
     /// the batch names twice, the second is not new.
     ///
-    /// As with `insert_unique`, do not remove from a filter that is filled in this way. Blocks as `insert_unique`
+    /// As with `insert_if_absent`, do not remove from a filter that is filled in this way. Blocks as `insert_if_absent`
     /// does, for each item by itself: the batch is not atomic.
     ///
     /// # Errors
@@ -422,25 +422,25 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// let filter = CuckooFilter::with_capacity(100);
     /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_unique_many(&["egg", "egg", "nest"], &mut new)?, 2);
+    /// assert_eq!(filter.insert_if_absent_many(&["egg", "egg", "nest"], &mut new)?, 2);
     /// assert_eq!(new, [true, false, true]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_unique_many<Q: Item<S>>(
+    pub fn insert_if_absent_many<Q: Item<S>>(
         &self,
         items: &[Q],
         new: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(items.len(), new.len())?;
-        Ok(self.insert_unique_batch(items, new)?)
+        Ok(self.insert_if_absent_batch(items, new)?)
     }
 
     /// Adds each item of an iterator, in order, unless the filter contains it, until an insert fails. Returns how many
     /// were added: the number of distinct items that were new to the filter.
     ///
     /// It takes the items in batches, as [`insert_all`](Self::insert_all) does. As with
-    /// [`insert_unique`](Self::insert_unique), do not remove from a filter that is filled in this way. Blocks as
-    /// `insert_unique` does, for each item by itself. No lock is held while the iterator runs, so the iterator may use
+    /// [`insert_if_absent`](Self::insert_if_absent), do not remove from a filter that is filled in this way. Blocks as
+    /// `insert_if_absent` does, for each item by itself. No lock is held while the iterator runs, so the iterator may use
     /// the filter.
     ///
     /// # Errors
@@ -459,17 +459,17 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// use coucal::CuckooFilter;
     ///
     /// let filter = CuckooFilter::with_capacity(100);
-    /// assert_eq!(filter.insert_unique_all("egg nest egg owl".split(' '))?, 3);
+    /// assert_eq!(filter.insert_if_absent_all("egg nest egg owl".split(' '))?, 3);
     /// assert_eq!(filter.len(), 3);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_unique_all<I>(&self, items: I) -> Result<usize, Error>
+    pub fn insert_if_absent_all<I>(&self, items: I) -> Result<usize, Error>
     where
         I: IntoIterator<Item: Item<S>>,
     {
         let hashed = items.into_iter().map(|item| Prehashed(self.hash_of(&item)));
         let inserted = operations::insert_in_batches(hashed, |batch| {
-            self.insert_unique_batch(batch, &mut [false; operations::BATCH])
+            self.insert_if_absent_batch(batch, &mut [false; operations::BATCH])
         });
         Ok(inserted?)
     }
@@ -545,7 +545,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         })
     }
 
-    fn insert_unique_batch<Q: Item<S>>(
+    fn insert_if_absent_batch<Q: Item<S>>(
         &self,
         items: &[Q],
         new: &mut [bool],
@@ -553,7 +553,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
             table.insert_each(items, key, move |at, key| {
-                new[at] = table.insert_unique(key)?;
+                new[at] = table.insert_if_absent(key)?;
                 Ok(new[at])
             })
         })
@@ -1009,7 +1009,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// `other`; it is added by one insert after the other, so other threads see some of its items
     /// earlier than others, in no order. If one of them finds no room, those that were added are
     /// removed again: until `merge` has returned, do not remove items of `other` from this filter; and
-    /// where a merge may fail, do not rely on an [`insert_unique`](Self::insert_unique) beside it that
+    /// where a merge may fail, do not rely on an [`insert_if_absent`](Self::insert_if_absent) beside it that
     /// returned `Ok(false)`: it may have seen an item that is removed again.
     ///
     /// Blocks as `snapshot` and [`insert`](Self::insert) do, and, if an insert fails, as

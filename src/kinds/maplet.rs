@@ -62,7 +62,7 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// |---|---|---|
 /// | `contains_key`, `contains`, `count`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
 /// | `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
-/// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_unique` | the same |
+/// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_if_absent` | the same |
 /// | `update` | as `get`, then as `replace`; again if another thread was faster | the same; nothing while your function runs |
 /// | `remove_value` | another one, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; two stripes and the mutex of the shard for each stashed pair that goes; in a growable maplet once the growth mutex | one stripe at a time, for a load and a store; these two and the mutex, for some stores |
 /// | `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 7 rounds or more, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
@@ -402,10 +402,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// A key that collides with another one (a false candidate) has the value of that one. So with
     /// [`update`](Self::update) the maplet is a table of one value for each key, in which few keys share theirs: a
     /// counter for each key, say. **Do not [remove](Self::remove) single pairs from such a maplet**, for the reason
-    /// that [`insert_unique`](crate::CuckooFilter::insert_unique) gives. [`remove_value`](Self::remove_value) is no
+    /// that [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) gives. [`remove_value`](Self::remove_value) is no
     /// danger.
     ///
-    /// Blocks as [`insert_unique`](crate::CuckooFilter::insert_unique) does.
+    /// Blocks as [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) does.
     ///
     /// # Errors
     ///
@@ -430,7 +430,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ) -> Result<bool, Error> {
         self.check(value)?;
         let pair = self.pair(key, value);
-        Ok(by_encoding!(self.inner, table => table.insert_unique_item(pair))?)
+        Ok(by_encoding!(self.inner, table => table.insert_item_if_absent(pair))?)
     }
 
     /// Adds the pair of `key` and `value` unless this very pair is there: returns `Ok(true)` if it was added. Other
@@ -439,9 +439,9 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// A pair that collides with that of another key is taken for it. So two keys may share a pair: **do not
     /// [remove](Self::remove) single pairs from such a maplet**, for the reason that
-    /// [`insert_unique`](crate::CuckooFilter::insert_unique) gives. [`remove_value`](Self::remove_value) is no danger.
+    /// [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) gives. [`remove_value`](Self::remove_value) is no danger.
     ///
-    /// Blocks as [`insert_unique`](crate::CuckooFilter::insert_unique) does.
+    /// Blocks as [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) does.
     ///
     /// # Errors
     ///
@@ -467,7 +467,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ) -> Result<bool, Error> {
         self.check(value)?;
         let pair = self.pair(key, value);
-        Ok(by_encoding!(self.inner, table => table.insert_pair_unique(table.key_of(pair)))?)
+        Ok(by_encoding!(self.inner, table => table.insert_pair_if_absent(table.key_of(pair)))?)
     }
 
     /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has

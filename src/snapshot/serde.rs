@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for Snapshot {
 /// some values would lose something has a method that tells these, and what their error says.
 macro_rules! by_snapshot {
     ($type:ident $(, $(#[$doc:meta])* unless $loses:ident: $text:literal)?) => {
-        impl<L: crate::Storage> serde_core::Serialize for $type<L, crate::StableHashBuilder> {
+        impl<L: crate::storage::Storage> serde_core::Serialize for $type<L, crate::hasher::StableHashBuilder> {
             /// Its [`Snapshot`](crate::Snapshot).
             ///
             /// # Errors
@@ -36,7 +36,7 @@ macro_rules! by_snapshot {
             /// [`snapshot`](Self::snapshot), and restore it with the hasher.
             $($(#[$doc])*)?
             fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                if *self.hasher() != crate::StableHashBuilder::default() {
+                if *self.hasher() != crate::hasher::StableHashBuilder::default() {
                     return Err(serde_core::ser::Error::custom(
                         "only the default seed of a StableHashBuilder comes back, and this filter has another: \
                          serialize its `snapshot()`, and restore that with the hasher",
@@ -49,10 +49,10 @@ macro_rules! by_snapshot {
             }
         }
 
-        impl<'de, L: crate::Storage> serde_core::Deserialize<'de> for $type<L, crate::StableHashBuilder> {
+        impl<'de, L: crate::storage::Storage> serde_core::Deserialize<'de> for $type<L, crate::hasher::StableHashBuilder> {
             fn deserialize<D: serde_core::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let snapshot = <crate::Snapshot as serde_core::Deserialize>::deserialize(deserializer)?;
-                Self::from_snapshot(&snapshot, crate::StableHashBuilder::default()).map_err(serde_core::de::Error::custom)
+                let snapshot = <crate::snapshot::Snapshot as serde_core::Deserialize>::deserialize(deserializer)?;
+                Self::from_snapshot(&snapshot, crate::hasher::StableHashBuilder::default()).map_err(serde_core::de::Error::custom)
             }
         }
     };

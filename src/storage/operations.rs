@@ -275,8 +275,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     #[inline(never)]
-    pub(crate) fn insert_unique_item(self, item: ItemOf<B>) -> Result<bool, InsertError> {
-        self.insert_unique(self.key_of(item))
+    pub(crate) fn insert_item_if_absent(self, item: ItemOf<B>) -> Result<bool, InsertError> {
+        self.insert_if_absent(self.key_of(item))
     }
 
     #[inline(never)]

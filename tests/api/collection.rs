@@ -97,7 +97,7 @@ fn an_iterator_of_any_length_is_inserted_in_order() {
             assert!(items.iter().all(|&(hash, value)| subject.values(hash).contains(&value)));
         }
         let filter = filter(2000);
-        assert_eq!(filter.insert_unique_all((0..length).chain(0..length)), Ok(length));
+        assert_eq!(filter.insert_if_absent_all((0..length).chain(0..length)), Ok(length));
         assert_eq!(filter.len(), length);
     }
 }
@@ -112,7 +112,7 @@ fn an_iterator_that_does_not_fit_says_how_many_were_stored() {
     assert!((0..stored as u64).all(|hash| filter.remove(&Prehashed(hash))));
     assert!(filter.is_empty());
 
-    let failed = filter.insert_unique_all((0..).flat_map(|n| [n, n]).map(Prehashed));
+    let failed = filter.insert_if_absent_all((0..).flat_map(|n| [n, n]).map(Prehashed));
     let (index, stored, cause) = stopped(failed.unwrap_err());
     assert_eq!((stored, cause), (filter.len(), Error::Full));
     assert!(stored >= 1000 && 2 * stored <= index && index < 3 * stored, "{stored} of {index}");
@@ -158,14 +158,14 @@ fn a_panic_of_the_hasher_or_of_an_iterator_leaves_the_filter_usable() {
     other.insert("nest").unwrap();
     let calls: [&dyn Fn(); 13] = [
         &|| assert!(one.insert(&7).is_ok()),
-        &|| assert!(one.insert_unique(&7).is_ok()),
+        &|| assert!(one.insert_if_absent(&7).is_ok()),
         &|| assert!(one.contains(&7)),
         &|| assert!(one.count(&7) > 0),
         &|| assert!(one.remove(&7)),
         &|| assert!(one.insert_many(&[7]).is_ok()),
-        &|| assert!(one.insert_unique_many(&[7], &mut [false]).is_ok()),
+        &|| assert!(one.insert_if_absent_many(&[7], &mut [false]).is_ok()),
         &|| assert!(one.insert_all([7]).is_ok()),
-        &|| assert!(one.insert_unique_all([7]).is_ok()),
+        &|| assert!(one.insert_if_absent_all([7]).is_ok()),
         &|| assert!(one.merge(&other).is_ok()),
         &|| assert!(other.merge(&one).is_ok()),
         &|| assert!(one.snapshot().is_ok()),

@@ -75,7 +75,7 @@ fn outcome<S: Subject + ?Sized>(subject: &S) -> String {
         let is_stored = subject.insert((hash, value)).is_ok();
         let is_changed = match n % 5 {
             0 => subject.remove((hash, value)),
-            1 if top == 0 => subject.insert_unique((hash, value)) == Ok(true),
+            1 if top == 0 => subject.insert_if_absent((hash, value)) == Ok(true),
             1 => subject.replace((hash, value), top - value),
             _ => false,
         };

@@ -23,7 +23,7 @@ fn a_batch_needs_as_many_answers_as_items() {
         let results = [
             filter.contains_many(&[1, 5, 6], &mut written),
             filter.remove_many(&[1, 2, 5], &mut written).map(drop),
-            filter.insert_unique_many(&[1, 5, 6], &mut written).map(drop),
+            filter.insert_if_absent_many(&[1, 5, 6], &mut written).map(drop),
             maplet.get_many(&[1, 5, 6], &mut values),
             maplet.remove_many(&[(1, 0), (2, 0), (5, 0)], &mut written).map(drop),
             maplet.replace_many(&[(1, 0, 1), (2, 0, 1), (5, 0, 1)], &mut written).map(drop),
@@ -60,7 +60,11 @@ fn a_panic_in_a_batch() {
     // Whether it writes answers, and whether the items are there before it and after it.
     let batches: [(Batch, bool, [bool; 2]); 4] = [
         (|filter, batch, _| filter.insert_many(batch), false, [false, true]),
-        (|filter, batch, new| filter.insert_unique_many(batch, new).map(drop), true, [false, true]),
+        (
+            |filter, batch, new| filter.insert_if_absent_many(batch, new).map(drop),
+            true,
+            [false, true],
+        ),
         (
             |filter, batch, removed| filter.remove_many(batch, removed).map(drop),
             true,

@@ -138,7 +138,7 @@ fn stays_at(layout: Layout, target: f64, subject: &dyn Subject, from: usize) {
     let mut grown = 0;
     for (before, hash) in hashes(subject.value_bits().into()).take(most).enumerate() {
         if top == 0 && before % 2 == 1 {
-            subject.insert_unique((hash, 0)).expect("below the maximum");
+            subject.insert_if_absent((hash, 0)).expect("below the maximum");
         } else {
             subject.insert((hash, top)).expect("below the maximum");
         }
@@ -321,7 +321,7 @@ fn the_capacity_grows_and_stays() {
 #[test]
 fn what_stores_nothing_lets_nothing_grow() {
     let filter = default_layout().growing(100, 10_000);
-    let insert = |hash: &u64| filter.insert_unique(&Prehashed(*hash)) == Ok(true);
+    let insert = |hash: &u64| filter.insert_if_absent(&Prehashed(*hash)) == Ok(true);
     let stored: Vec<u64> = hashes(1).take(5000).filter(insert).collect();
     let slots = filter.slots();
     assert!(stored.len() > 4900 && slots > 5000);

@@ -31,7 +31,7 @@ fn copies_of_one_item(layout: Layout) {
             subject
         });
         if kind.value_bits == 0 {
-            assert_eq!(one.insert_unique(copies[0]), Ok(false));
+            assert_eq!(one.insert_if_absent(copies[0]), Ok(false));
         }
         holds(&*one, &copies);
         check_merge(&*one, &*other);

@@ -152,8 +152,8 @@ never_both! {
         insert(filter, own);
         filter.contains(&Prehashed(other))
     };
-    insert_unique_then_contains: false, false, |filter, own, other| {
-        assert_eq!(filter.insert_unique(&Prehashed(own)), Ok(true));
+    insert_if_absent_then_contains: false, false, |filter, own, other| {
+        assert_eq!(filter.insert_if_absent(&Prehashed(own)), Ok(true));
         filter.contains(&Prehashed(other))
     };
     insert_then_contains_in_batches: false, false, |filter, own, other| {
@@ -169,9 +169,9 @@ never_both! {
         filter.remove(&Prehashed(other))
     };
     // Both are told that the other's item was absent.
-    insert_then_insert_unique_of_the_other: false, true, |filter, own, other| {
+    insert_then_insert_if_absent_of_the_other: false, true, |filter, own, other| {
         insert(filter, own);
-        filter.insert_unique(&Prehashed(other)) == Ok(true)
+        filter.insert_if_absent(&Prehashed(other)) == Ok(true)
     };
     remove_then_contains: true, true, |filter, own, other| {
         remove(filter, own);
@@ -182,9 +182,9 @@ never_both! {
         filter.count(&Prehashed(other)) > 0
     };
     // Both are told that the other's item was there.
-    remove_then_insert_unique_of_the_other: true, false, |filter, own, other| {
+    remove_then_insert_if_absent_of_the_other: true, false, |filter, own, other| {
         remove(filter, own);
-        filter.insert_unique(&Prehashed(other)) == Ok(true)
+        filter.insert_if_absent(&Prehashed(other)) == Ok(true)
     };
 }
 
@@ -288,7 +288,7 @@ fn one_class(filter: &Filter, count: usize) -> Vec<u64> {
 /// one: exactly one of them has to be told that there was none, whatever the order. The threads
 /// look at the two buckets in the same order or, with some of the hashes, in reverse.
 #[test]
-fn remove_then_insert_unique_of_one_class() {
+fn remove_then_insert_if_absent_of_one_class() {
     const CLASS: usize = 8;
     let filter = of_slots(128);
     let class = one_class(&filter, CLASS);
@@ -301,7 +301,7 @@ fn remove_then_insert_unique_of_one_class() {
     let act = |of: usize, round: u64| {
         let hash = class[(round as usize / 64 % CLASS) * of];
         remove(&filter, hash);
-        usize::from(filter.insert_unique(&Prehashed(hash)).expect("two copies at the most"))
+        usize::from(filter.insert_if_absent(&Prehashed(hash)).expect("two copies at the most"))
     };
     let check =
         |told: [usize; 2]| told[0] + told[1] == 1 && filter.count(&Prehashed(class[0])) == 1;

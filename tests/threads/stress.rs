@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
             subject.insert(item).map(|()| true)
         } else {
             // A colliding item of another writer makes it `Ok(false)`.
-            subject.insert_unique(item)
+            subject.insert_if_absent(item)
         };
         match stored {
             Ok(false) => {}
@@ -336,7 +336,7 @@ fn filters_grow_from_the_smallest() {
     grow_often(layout, [0, most], &[2, 8], 1, 6);
 }
 
-/// Many threads, one item: one `insert_unique` of them all says true, and one `remove`.
+/// Many threads, one item: one `insert_if_absent` of them all says true, and one `remove`.
 #[test]
 fn one_winner() {
     const THREADS: usize = 8;
@@ -351,7 +351,7 @@ fn one_winner() {
         let barrier = Barrier::new(THREADS);
         let contest = |item| {
             barrier.wait();
-            let inserted = filter.insert_unique(item);
+            let inserted = filter.insert_if_absent(item);
             barrier.wait();
             let copies = filter.count(item);
             barrier.wait();

@@ -37,8 +37,8 @@ models! {
         || [does(move |t| !t.contains(y) || t.contains(x))], 17, 3;
     // Each item is new in one of them, as the checker knows. One of the batches names an item twice.
     two_batches_of_the_same_new_items: [x, y] = items(Setup::<L>::new(4), [(0, 1), (2, 3)])
-        => [does(move |t| t.insert_unique_many(&[x, y, x]).len() == 3)]
-        || [does(move |t| t.insert_unique_many(&[y.swapped(), x.swapped()]).len() == 2)], 650, 3;
+        => [does(move |t| t.insert_if_absent_many(&[x, y, x]).len() == 3)]
+        || [does(move |t| t.insert_if_absent_many(&[y.swapped(), x.swapped()]).len() == 2)], 650, 3;
     batch_of_lookups_against_kick: [moved, new, filler] = one_hop::<L>(3, 0)
         => [insert(new)]
         || [does(move |t| matches!(t.contains_many(&[moved, new, filler])[..], [true, _, true]))],

@@ -12,10 +12,10 @@ growing_models! {
     // The removal sees both entries, and takes the long one.
     removal_beside_a_relative_with_a_short_entry: [long, short] = storing(
         relatives::<L>(0), |s, [long, short]| s.store_as_of(0, 1, &[short]).store(0, &[long]),
-    ) => [remove(long)] || [contains(short), !insert_unique(short)], 110, 3;
+    ) => [remove(long)] || [contains(short), !insert_if_absent(short)], 110, 3;
     removal_beside_a_relative_with_a_short_entry_in_the_first_bucket: [long, short] = storing(
         relatives::<L>(1), |s, [long, short]| s.store_as_of(0, 1, &[short]).store(0, &[long]),
-    ) => [remove(long)] || [contains(short), !insert_unique(short)], 110, 3;
+    ) => [remove(long)] || [contains(short), !insert_if_absent(short)], 110, 3;
     removal_of_the_longest_of_one_bucket: [long, short] = storing(
         relatives::<L>(0), |s, [long, short]| s.store_as_of(0, 0, &[short]).store(0, &[long]),
     ) => [remove(long)] || [contains(short)], 14, 3;
@@ -30,20 +30,20 @@ growing_models! {
     kick_of_what_is_removed_beside_a_short_entry: [long, new, short] = kick::<L>(0)
         => [insert(new)] || [remove(long)] || [contains(short)], 6400, 2;
     // Bucket 1 is split, the last of its level. Then the item is stored by the next level; another
-    // `insert_unique` has seen the last level only.
-    unique_inserts_at_the_end_of_a_level: [x] = items(last_of_level::<L>(), [(1, 0)])
-        => [split(1), maybe(insert_unique(x.swapped()))] || [maybe(insert_unique(x))], 10_000, 3;
-    insert_unique_of_what_goes_at_the_end_of_a_level: [goes] = goes_at_the_end::<L>()
-        => [split(1)] || [!insert_unique(goes)], 840, 3;
+    // `insert_if_absent` has seen the last level only.
+    inserts_if_absent_at_the_end_of_a_level: [x] = items(last_of_level::<L>(), [(1, 0)])
+        => [split(1), maybe(insert_if_absent(x.swapped()))] || [maybe(insert_if_absent(x))], 10_000, 3;
+    insert_if_absent_of_what_goes_at_the_end_of_a_level: [goes] = goes_at_the_end::<L>()
+        => [split(1)] || [!insert_if_absent(goes)], 840, 3;
     // What goes, read by the next level before it is cleared, would be an entry of an item that is not
     // there.
-    insert_unique_beside_what_goes_at_the_end_of_a_level: [absent] = adding(
+    insert_if_absent_beside_what_goes_at_the_end_of_a_level: [absent] = adding(
         goes_at_the_end::<L>(), |s, [goes]| [s.variant(goes, 1, 1)],
-    ) => [split(1)] || [insert_unique(absent)], 3400, 3;
+    ) => [split(1)] || [insert_if_absent(absent)], 3400, 3;
     // An entry of the next level, read by the level before, would be an entry of an item that is not there.
-    insert_unique_beside_an_entry_of_the_next_level:
+    insert_if_absent_beside_an_entry_of_the_next_level:
         [absent, new] = entry_of_the_next_level(last_of_level::<L>())
-        => [split(1), insert(new)] || [insert_unique(absent)], 3500, 3;
+        => [split(1), insert(new)] || [insert_if_absent(absent)], 3500, 3;
     // The item has an entry; another one is stored by the next level, and both are counted before one is
     // removed.
     removal_beside_an_entry_of_the_next_level: [x] = with(

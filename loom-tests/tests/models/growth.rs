@@ -70,12 +70,12 @@ growing_models! {
         Growing::<L>::growable(2, 8), [(2, 1), (0, 1), (0, 1)], |s, [.., low]| s.fill(1, low),
     ) => [split(1)] || [insert(goes)] || [insert(stays)], 46_000, 2;
     // One of the two stores it.
-    unique_inserts_of_what_goes: [x] = items(Growing::<L>::growable(2, 4), [(2, 1)])
+    inserts_if_absent_of_what_goes: [x] = items(Growing::<L>::growable(2, 4), [(2, 1)])
         => [split(1)]
-        || [maybe(insert_unique(x))]
-        || [maybe(insert_unique(x.swapped()))], 170_000, 2;
-    insert_unique_of_what_is_there: [goes, stays] = one_split::<L>(0)
-        => [split(1)] || [!insert_unique(goes), !insert_unique(stays)], 3900, 3;
+        || [maybe(insert_if_absent(x))]
+        || [maybe(insert_if_absent(x.swapped()))], 170_000, 2;
+    insert_if_absent_of_what_is_there: [goes, stays] = one_split::<L>(0)
+        => [split(1)] || [!insert_if_absent(goes), !insert_if_absent(stays)], 3900, 3;
     // A copy in each bucket, of which one goes.
     count_of_what_goes: [goes, _] = storing(
         one_split::<L>(0), |s, [goes, _]| s.store(1, &[goes]),
@@ -104,7 +104,7 @@ growing_models! {
     kick_of_what_goes_for_what_goes: [moved, new, _] = kick_out_of::<L>(4, 4)
         => [split(1)] || [insert(new), contains(new), contains(moved)], 5300, 2;
     unique_kick_of_what_stays_for_what_goes: [moved, new, _] = kick_out_of::<L>(0, 4)
-        => [split(1)] || [insert_unique(new), contains(new), contains(moved)], 5300, 2;
+        => [split(1)] || [insert_if_absent(new), contains(new), contains(moved)], 5300, 2;
     // The path ends in bucket 0; when that is split, in bucket 4.
     kick_into_the_bucket_that_is_split: [moved, new, _] = with(
         Growing::<L>::growable(4, 8), [(4, 3), (2, 3), (2, 3)],

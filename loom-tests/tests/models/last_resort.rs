@@ -17,8 +17,8 @@ models! {
     removal_overtaken_in_every_attempt_the_other_way = removal(Setup::<L>::new(4), (3, 0), 0);
     insert_overtaken_in_every_attempt
     insert_that_finds_room_in_the_end
-    insert_unique_overtaken_in_every_attempt
-    insert_unique_of_an_item_that_turns_up
+    insert_if_absent_overtaken_in_every_attempt
+    insert_if_absent_of_an_item_that_turns_up
 }
 
 models_of_three! {
@@ -228,7 +228,7 @@ fn stamp_overtaken_in_every_attempt<L: Layout>() {
     setup.generations(4).check_asserted(1, 2, move |model| {
         model.thread(move |t| {
             assert_eq!(t.advance(), 0);
-            // As for `insert_unique`; and the value that retires, and the clock, for the hop.
+            // As for `insert_if_absent`; and the value that retires, and the clock, for the hop.
             let seen = overtake_inserts(t, high, 7, |_| {});
             assert!(t.stamp(new));
             seen.assert_last_resort_of_an_insert(2);
@@ -239,12 +239,12 @@ fn stamp_overtaken_in_every_attempt<L: Layout>() {
     });
 }
 
-fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
+fn insert_if_absent_overtaken_in_every_attempt<L: Layout>() {
     let Overtaken { setup, new, high, .. } = Overtaken::<L>::new();
     scripted(setup, move |t| {
         // And before that the two words of the item, and the version, for the stash.
         let seen = overtake_inserts(t, high, 5, |_| {});
-        assert!(t.insert_unique(new));
+        assert!(t.insert_if_absent(new));
         seen.assert_last_resort_of_an_insert(2);
         assert_eq!(t.stashed(), 1);
     });
@@ -252,7 +252,7 @@ fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
 
 /// Another thread stores the item when the last resort has no stripe yet. A third frees a slot of bucket 2: there is room
 /// for a second copy, and it must not be stored.
-fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
+fn insert_if_absent_of_an_item_that_turns_up<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
     scripted(setup, move |t| {
         let stored = Arc::new(AtomicBool::new(false));
@@ -264,7 +264,7 @@ fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
         });
         // Not recorded, as the insert of the other thread is not.
         let mut unrecorded = t.unrecorded();
-        assert!(!unrecorded.insert_unique(new), "the item is there");
+        assert!(!unrecorded.insert_if_absent(new), "the item is there");
         assert!(stored.load(Ordering::Relaxed));
         seen.assert_last_resort_of_an_insert(2);
         probe::after_each_step(|_| {});

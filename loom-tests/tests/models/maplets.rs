@@ -109,15 +109,15 @@ models_of_three! {
     copy_in_and_copy_out_against_pair: [xa, _] = two_values(Maplets::<L>::new(2))
         => [insert(xa), remove(xa)] || [contains_pair(xa.swapped())], 180, 3;
     // One of the two stores it, and not both, as the checker knows; xa is no duplicate of it.
-    two_unique_inserts_of_one_pair: [_, xb] = two_values(Maplets::<L>::new(2))
-        => [maybe(insert_pair_unique(xb)), contains_pair(xb)]
-        || [maybe(insert_pair_unique(xb.swapped()))], 28, 2;
-    unique_insert_of_a_pair_that_is_kicked: [xa, xb, new] = kick_beside_another_value::<L>(3, 0)
-        => [insert(new)] || [!insert_pair_unique(xa), !insert_pair_unique(xb)], 64, 2;
+    two_inserts_if_absent_of_one_pair: [_, xb] = two_values(Maplets::<L>::new(2))
+        => [maybe(insert_pair_if_absent(xb)), contains_pair(xb)]
+        || [maybe(insert_pair_if_absent(xb.swapped()))], 28, 2;
+    insert_if_absent_of_a_pair_that_is_kicked: [xa, xb, new] = kick_beside_another_value::<L>(3, 0)
+        => [insert(new)] || [!insert_pair_if_absent(xa), !insert_pair_if_absent(xb)], 64, 2;
     // Both buckets are full: it is stashed by one of the two. xa is there, too.
-    two_unique_inserts_of_one_stashed_pair: [xa, xb] = stashed_value::<L>()
-        => [maybe(insert_pair_unique(xb)), contains_pair(xb)]
-        || [maybe(insert_pair_unique(xb.swapped())), contains_pair(xa)], 48, 2;
+    two_inserts_if_absent_of_one_stashed_pair: [xa, xb] = stashed_value::<L>()
+        => [maybe(insert_pair_if_absent(xb)), contains_pair(xb)]
+        || [maybe(insert_pair_if_absent(xb.swapped())), contains_pair(xa)], 48, 2;
 }
 
 growing_models! {
@@ -129,7 +129,7 @@ growing_models! {
         => [split(1)] || [get(xa, [xa, xb, xc])], 4000, 3;
     // The replacement finds the entry in the old bucket, and it goes: the replacement must look again.
     split_against_pairs: [xa, _, xc] = one_split::<L>(0)
-        => [split(1)] || [contains_pair(xa), !insert_pair_unique(xc)], 1800, 2;
+        => [split(1)] || [contains_pair(xa), !insert_pair_if_absent(xc)], 1800, 2;
     split_against_replacement: [xa, _, _, xd] = one_split_and_new_value::<L>()
         => [split(1)] || [replace(xa, xd), !replace(xa, xd)], 66_000, 3;
     // The old value or the new one, and all others.

@@ -17,8 +17,8 @@ use crate::{Maplets, With, adding, items, one_hop, one_item, storing};
 models! {
     inserts_then_lookups =
         check(apart::<L>(), 20, 3, [(Thread::insert, Thread::contains, false); 2]);
-    unique_inserts_then_lookups =
-        check(apart::<L>(), 20, 3, [(Thread::insert_unique, Thread::contains, false); 2]);
+    inserts_if_absent_then_lookups =
+        check(apart::<L>(), 20, 3, [(Thread::insert_if_absent, Thread::contains, false); 2]);
     // The insert moves another item out of its way.
     kick_and_insert_then_lookups = check(
         adding(one_hop::<L>(0, 3), |s, [_, new, _]| [new, s.item(2, 3)]),
@@ -38,13 +38,13 @@ models! {
     inserts_then_removals =
         check(apart::<L>(), 20, 3, [(Thread::insert, Thread::remove, false); 2]);
     // An insert that says "it was there" is a look for what may have been removed.
-    removals_then_unique_inserts =
-        check(apart_and_there::<L>(), 40, 3, [(Thread::remove, Thread::insert_unique, false); 2]);
+    removals_then_inserts_if_absent =
+        check(apart_and_there::<L>(), 40, 3, [(Thread::remove, Thread::insert_if_absent, false); 2]);
     // One copy in each bucket of one class. Each thread removes one, then stores the item unless it is
     // there. After both removals there is none, so one of the two stores it, as the checker knows.
-    remove_then_insert_unique: [x] = one_item::<L, 2>([0, 1])
-        => [remove(x), maybe(insert_unique(x))]
-        || [remove(x.swapped()), maybe(insert_unique(x.swapped()))], 54, 2, exact_seq_cst;
+    remove_then_insert_if_absent: [x] = one_item::<L, 2>([0, 1])
+        => [remove(x), maybe(insert_if_absent(x))]
+        || [remove(x.swapped()), maybe(insert_if_absent(x.swapped()))], 54, 2, exact_seq_cst;
     stashed_inserts_then_lookups =
         check(apart_and_full::<L>(), 830, 2, [(Thread::insert, Thread::contains, false); 2]);
     stashed_inserts_then_counts =
@@ -114,7 +114,7 @@ growing_models! {
         |model| model.thread(|t| assert_eq!(t.split(1), 1)),
     );
     // The removal is over before the insert begins, by the flag alone, and the words have been replaced meanwhile.
-    removal_beside_widening_then_a_unique_insert
+    removal_beside_widening_then_a_insert_if_absent
     // The split drops a value that leaves.
     split_that_drops_and_insert_then_lookups = check_unrecorded(
         leaves_and_other(Maplets::<Growable<L>>::growable(4, 8)), 8600,
@@ -229,8 +229,8 @@ fn insert_and_split_with_insert_then<L: GrowingLayout + Layout>(look: Operation<
     check(apart_in_growing::<L>(), 2000, 3, sides);
 }
 
-/// An `insert_unique` that says "it was there" has looked at the words alone, without a version: they must be the newest.
-fn removal_beside_widening_then_a_unique_insert<L: GrowingLayout + Layout>() {
+/// An `insert_if_absent` that says "it was there" has looked at the words alone, without a version: they must be the newest.
+fn removal_beside_widening_then_a_insert_if_absent<L: GrowingLayout + Layout>() {
     let setup = Setup::<Growable<L>>::growable(2, 4).narrow();
     let (setup, [x]) = storing(items(setup, [(0, 1)]), |s, items| s.store(0, &items));
     setup.exact_seq_cst().check_with(190, 3, move |model| {
@@ -247,7 +247,7 @@ fn removal_beside_widening_then_a_unique_insert<L: GrowingLayout + Layout>() {
         });
         model.thread(move |t| {
             set.store(true, Ordering::SeqCst);
-            let is_new = t.insert_unique(x);
+            let is_new = t.insert_if_absent(x);
             assert!(is_new || !was_over.load(Ordering::Relaxed), "the removal was over");
         });
     });

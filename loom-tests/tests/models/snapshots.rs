@@ -42,10 +42,10 @@ models! {
         => [insert(to), remove(from)] || [is_in_snapshot(from, to)], 2000, 3;
     insert_and_removal_beside_a_snapshot_the_other_way: [from, to, _] = token::<L>(3)
         => [insert(to), remove(from)] || [is_in_snapshot(from, to)], 2000, 3;
-    insert_unique_beside_a_snapshot: [new] = items(Setup::<L>::new(4), [(3, 0)])
-        => [insert_unique(new)] || [snapshot([])], 590, 3;
+    insert_if_absent_beside_a_snapshot: [new] = items(Setup::<L>::new(4), [(3, 0)])
+        => [insert_if_absent(new)] || [snapshot([])], 590, 3;
     unique_kick_across_the_frontier: [moved, new, _] = one_hop::<L>(0, 3)
-        => [insert_unique(new)] || [snapshot([moved])], 1700, 3;
+        => [insert_if_absent(new)] || [snapshot([moved])], 1700, 3;
     // All of it, or nothing.
     clear_beside_a_snapshot: [x, y] = with(
         Setup::<L>::new(4), [(0, 3); 2], |s, [x, y]| s.store(0, &[x]).store(3, &[y]),

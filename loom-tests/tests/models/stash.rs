@@ -51,10 +51,10 @@ models_of_three! {
         },
     ) => [insert(new)] || [contains(x), contains(moved)], 500, 3;
     // One of the two stores it, and not both, as the checker knows.
-    two_unique_inserts_of_one_item: [x, _] = full::<L>()
-        => [maybe(insert_unique(x))] || [maybe(insert_unique(x.swapped()))], 590, 2;
-    unique_insert_beside_an_insert: [x, _] = full::<L>()
-        => [insert(x)] || [maybe(insert_unique(x.swapped()))], 590, 2;
+    two_inserts_if_absent_of_one_item: [x, _] = full::<L>()
+        => [maybe(insert_if_absent(x))] || [maybe(insert_if_absent(x.swapped()))], 590, 2;
+    insert_if_absent_beside_an_insert: [x, _] = full::<L>()
+        => [insert(x)] || [maybe(insert_if_absent(x.swapped()))], 590, 2;
     two_inserts_of_one_item_and_a_count: [x, _] = full::<L>()
         => [insert(x), maybe(count(x, 1))] || [insert(x)], 1100, 2;
     going_back_against_lookup: [x, low] = goes_back::<L>()
@@ -63,8 +63,8 @@ models_of_three! {
         => [remove(low)] || [remove(x), !contains(x)], 1200, 3;
     going_back_against_insert: [x, low] = goes_back::<L>()
         => [remove(low)] || [insert(x), contains(x)], 4400, 2;
-    going_back_against_unique_insert: [x, low] = goes_back::<L>()
-        => [remove(low)] || [!insert_unique(x)], 2900, 2;
+    going_back_against_insert_if_absent: [x, low] = goes_back::<L>()
+        => [remove(low)] || [!insert_if_absent(x)], 2900, 2;
     going_back_against_count: [x, low] = goes_back::<L>()
         => [remove(low)] || [count(x, 1)], 280, 2;
     // There is one copy, and two free slots.

@@ -53,10 +53,10 @@ growing_models! {
     // One more copy, which knows more, and then as many removals.
     insert_beside_a_split: [x] = one_void::<L>(4)
         => [split(1)] || [insert(x), remove(x), contains(x)], 15_000, 2;
-    insert_unique_beside_a_split_into_the_new_bucket: [x] = one_void::<L>(4)
-        => [split(1)] || [!insert_unique(x)], 580, 3;
-    insert_unique_beside_a_split_into_the_old_bucket: [x] = one_void::<L>(0)
-        => [split(1)] || [!insert_unique(x)], 580, 3;
+    insert_if_absent_beside_a_split_into_the_new_bucket: [x] = one_void::<L>(4)
+        => [split(1)] || [!insert_if_absent(x)], 580, 3;
+    insert_if_absent_beside_a_split_into_the_old_bucket: [x] = one_void::<L>(0)
+        => [split(1)] || [!insert_if_absent(x)], 580, 3;
     count_beside_a_split: [x] = one_void::<L>(4) => [split(1)] || [count(x, 1)], 1500, 3;
     // Nothing is left, and nothing counts as doubled.
     clear_beside_a_split: [x] = one_void::<L>(4) => [split(1)] || [clear(), insert(x)], 3800, 3;

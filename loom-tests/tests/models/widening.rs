@@ -49,8 +49,8 @@ growing_models! {
         => [widen()]
         || [insert(x), contains(x.swapped())]
         || [insert(y), contains(y.swapped())], 110_000, 2;
-    unique_inserts_of_one_item: [x] = items(two_buckets::<L>(), [(0, 1)])
-        => [widen(), maybe(insert_unique(x))] || [maybe(insert_unique(x.swapped()))], 750, 2;
+    inserts_if_absent_of_one_item: [x] = items(two_buckets::<L>(), [(0, 1)])
+        => [widen(), maybe(insert_if_absent(x))] || [maybe(insert_if_absent(x.swapped()))], 750, 2;
     removal_beside_widening: [x, y] = with(
         two_buckets::<L>(), [(0, 1); 2], |s, items| s.store(0, &items),
     ) => [widen(), contains(y)] || [remove(x), !contains(x)], 870, 2;

@@ -117,7 +117,7 @@ mod steps {
         let found = |filter: &Filter| (filter.contains(&1), filter.contains(&2));
         let unique = outcomes(move || {
             let insert = |filter: &Filter| {
-                assert_eq!(filter.insert_unique_many(&[1, 2], &mut [false; 2]).unwrap(), 2);
+                assert_eq!(filter.insert_if_absent_many(&[1, 2], &mut [false; 2]).unwrap(), 2);
             };
             together(&Arc::new(filter_of(&[])), insert, found).1
         });
@@ -428,8 +428,8 @@ mod order {
         let inserts: [fn(&Filter); 5] = [
             |filter| filter.insert(&1).unwrap(),
             |filter| filter.insert_all([1]).unwrap(),
-            |filter| assert!(filter.insert_unique(&1).unwrap()),
-            |filter| assert_eq!(filter.insert_unique_all([1]).unwrap(), 1),
+            |filter| assert!(filter.insert_if_absent(&1).unwrap()),
+            |filter| assert_eq!(filter.insert_if_absent_all([1]).unwrap(), 1),
             |filter| filter.merge(&filter_of(&[1])).unwrap(),
         ];
         let finds: [fn(&Filter) -> bool; 9] = [
@@ -438,8 +438,8 @@ mod order {
             |filter| filter.count(&1) > 0,
             |filter| filter.remove(&1),
             |filter| filter.remove_many(&[1], &mut [false]).unwrap() > 0,
-            |filter| !filter.insert_unique(&1).unwrap(),
-            |filter| filter.insert_unique_all([1]).unwrap() == 0,
+            |filter| !filter.insert_if_absent(&1).unwrap(),
+            |filter| filter.insert_if_absent_all([1]).unwrap() == 0,
             |filter| !filter.snapshot().unwrap().is_empty(),
             |filter| {
                 let copy = filter_of(&[]);
@@ -527,7 +527,7 @@ mod order {
         let firsts: [fn(&Filter); 10] = [
             |filter| assert!(filter.contains(&1)),
             |filter| assert!(filter.count(&1) > 0),
-            |filter| assert!(!filter.insert_unique(&1).unwrap()),
+            |filter| assert!(!filter.insert_if_absent(&1).unwrap()),
             |filter| assert!(filter.insert(&1000).is_err()),
             |filter| assert!(filter.insert_many(&[1000]).is_err()),
             |filter| assert!(filter.remove(&2)),
@@ -549,7 +549,7 @@ mod order {
             |filter| filter.count(&2) == 0,
             |filter| !filter.remove(&2),
             |filter| filter.insert(&2).is_ok(),
-            |filter| filter.insert_unique(&2).unwrap(),
+            |filter| filter.insert_if_absent(&2).unwrap(),
             |filter| filter.len() == 1,
             |filter| {
                 filter.clear();

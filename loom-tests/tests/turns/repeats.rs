@@ -31,7 +31,7 @@ impl Subject for CuckooFilter<Fp16x4, StableHashBuilder> {
     fn answer(&self, step: Step) -> usize {
         match step {
             Step::Insert(item) => usize::from(self.insert(&item).is_ok()),
-            Step::InsertUnique(item) => usize::from(self.insert_unique(&item).unwrap()),
+            Step::InsertUnique(item) => usize::from(self.insert_if_absent(&item).unwrap()),
             Step::Remove(item) => usize::from(self.remove(&item)),
             Step::Contains(item) => usize::from(self.contains(&item)),
             Step::Count(item) => self.count(&item),

@@ -141,9 +141,9 @@ mod filters {
     fn operations<L: Storage + 'static>() -> Vec<Operation<Filter<L>>> {
         operations! {
             insert: |of| of.table.insert(&3).unwrap();
-            insert_unique: |of| ignore(of.table.insert_unique(&1).unwrap());
+            insert_if_absent: |of| ignore(of.table.insert_if_absent(&1).unwrap());
             insert_all: |of| of.table.insert_all([3]).unwrap();
-            insert_unique_all: |of| ignore(of.table.insert_unique_all([1]).unwrap());
+            insert_if_absent_all: |of| ignore(of.table.insert_if_absent_all([1]).unwrap());
             remove: |of| ignore(of.table.remove(&1));
             remove_many: |of| ignore(of.table.remove_many(&[1], &mut [false]).unwrap());
             contains: |of| ignore(of.table.contains(&1));
@@ -167,7 +167,7 @@ mod filters {
     // Three merges have more executions.
     const HOLDERS: [&str; 2] = ["clear", "snapshot"];
     const WAITING: [&str; 7] =
-        ["clear", "snapshot", "insert", "merge", "insert_unique", "remove", "count"];
+        ["clear", "snapshot", "insert", "merge", "insert_if_absent", "remove", "count"];
 
     #[test]
     fn pairs_of_operations_end() {

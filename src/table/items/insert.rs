@@ -122,12 +122,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// The item, unless it is there. `Ok(false)`: it was.
     #[inline]
-    pub(crate) fn insert_unique(self, key: Key) -> Result<bool, InsertError> {
+    pub(crate) fn insert_if_absent(self, key: Key) -> Result<bool, InsertError> {
         self.insert_absent_in_turn(|| self.insert_absent(key, Duplicates::Reject))
     }
 
     /// The item, unless it is there with this value. `Ok(false)`: it was.
-    pub(crate) fn insert_pair_unique(self, key: Key) -> Result<bool, InsertError> {
+    pub(crate) fn insert_pair_if_absent(self, key: Key) -> Result<bool, InsertError> {
         self.insert_absent_in_turn(|| self.insert_absent(key, Duplicates::RejectPair))
     }
 
@@ -144,7 +144,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         new
     }
 
-    /// As `insert_unique`, with duplicates that are rejected.
+    /// As `insert_if_absent`, with duplicates that are rejected.
     // Always inlined: how duplicates are rejected is known at compile time.
     #[inline(always)]
     pub(in crate::table) fn insert_absent(

@@ -9,7 +9,7 @@
 //! before it has the stripe reads it again. One that stops while it holds the stripe stops step 2 of the removal of a
 //! value (see [`expiry`](super::retire)), with which the next `advance` begins: what it stores is of the generation
 //! that is present, or of the one before. An older stamp of the item is replaced, in one store under the stripe. That
-//! there is none is decided under both stripes, as in `insert_unique`: so an item that was seen within the window has
+//! there is none is decided under both stripes, as in `insert_if_absent`: so an item that was seen within the window has
 //! one entry.
 //!
 //! An insert that finds the present stamp takes no lock. It reads the clock before the words, since an entry with this

@@ -217,7 +217,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "let stamped = self.stamped(key, duplicates);"
         with "let stamped = self.stamped(key, duplicates);
             drop(locked);"
-        => "stash::two_unique_inserts_of_one_item";
+        => "stash::two_inserts_if_absent_of_one_item";
     resize: "the number of lines is stored before entries are copied"
         swap "cells.put_in_order(new, last.iter().flat_map(of_line).map(words));"
         and "self.set_lines(lines);" => "stash::doubling_against_lookup";
@@ -242,8 +242,8 @@ pub const FAULTS: &[Fault] = faults! {
     take_but_its_way: "the last copy of an entry clears the bit of its group"
         replace "found.copies == copies && self.stashed_beside(writer, group) == 1" with "found.copies == copies"
         => "stash::removal_beside_another_item_of_the_group";
-    try_place_locked: "an insert_unique does not look in the stash under its stripes"
-        without "|| self.is_stashed(key, with_value)" => "stash::two_unique_inserts_of_one_item";
+    try_place_locked: "an insert_if_absent does not look in the stash under its stripes"
+        without "|| self.is_stashed(key, with_value)" => "stash::two_inserts_if_absent_of_one_item";
     change_seen: "a removal does not look for stashed entries under its stripe"
         without "if self.versions().any_stashed(self.geometry().version_group(key)) { return Some(false); }"
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
@@ -262,12 +262,12 @@ pub const FAULTS: &[Fault] = faults! {
     store: "an insert locks no stripe"
         replace "of.lock_one(bucket.number(), stripe)" with "of.lock([0; 0])"
         => "races::two_inserts_for_the_last_slot";
-    try_place: "an insert_unique locks one of its stripes"
+    try_place: "an insert_if_absent locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
         => "entries::kick_and_split_of_what_is_removed";
-    last_hop_locked: "an insert_unique that kicks does not look again"
+    last_hop_locked: "an insert_if_absent that kicks does not look again"
         replace "self.either_holds(key, with_value)" with "false" => "unique::two_of_one_item_that_kick";
     hop: "a middle hop locks only the bucket that it leaves"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
@@ -320,10 +320,10 @@ pub const FAULTS: &[Fault] = faults! {
         replace "let (locked, buckets) = self.lock(places, buckets);"
         with "let locked = self.lock_stripes([buckets[0].number()]);"
         => "last_resort::insert_whose_bucket_is_split";
-    insert_as_it_is: "the last resort of an insert_unique allows duplicates"
+    insert_as_it_is: "the last resort of an insert_if_absent allows duplicates"
         replace "self.insert_without_kicks(key, duplicates)"
         with "self.insert_without_kicks(key, Duplicates::Allow)"
-        => "last_resort::insert_unique_of_an_item_that_turns_up";
+        => "last_resort::insert_if_absent_of_an_item_that_turns_up";
 
     // The counts of slots in use.
     relocate: "a kick does not count the slot that it fills"
@@ -373,15 +373,15 @@ pub const FAULTS: &[Fault] = faults! {
     is_of: "words are read by whatever extent they were found by"
         replace "self.placement.is_same(placement)"
         with "self.placement.is_same(placement) || true"
-        => "entries::insert_unique_beside_an_entry_of_the_next_level";
+        => "entries::insert_if_absent_beside_an_entry_of_the_next_level";
     split_run: "a split begins the next level before it clears"
         put "if let Some(next_level) = extent.next_level(growing.ring) { growing.publish(next_level); }"
         before "self.clear_what_goes(&locked, &splits);"
         => "voids::void_entry_at_the_end_of_a_level_of_which_the_next_bit_is_set";
-    insert_absent: "an insert_unique does not look at the extent again"
+    insert_absent: "an insert_if_absent does not look at the extent again"
         replace "let read = self.read_valid(key);"
         with "let read = self.read(key, self.locate(key.places()));"
-        => "entries::insert_unique_beside_an_entry_of_the_next_level";
+        => "entries::insert_if_absent_beside_an_entry_of_the_next_level";
     holder_of_longest: "a removal takes the shorter of two entries"
         replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
         => "entries::removal_beside_a_relative_with_a_short_entry";
@@ -474,8 +474,8 @@ pub const FAULTS: &[Fault] = faults! {
         replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);" => "maplets::get_overtaken_in_every_round";
 
-    insert_unique_batch: "a batch of unique inserts looks without a lock, and then inserts"
-        replace "table.insert_unique(key)?"
+    insert_if_absent_batch: "a batch of inserts of absent items looks without a lock, and then inserts"
+        replace "table.insert_if_absent(key)?"
         with "!table.contains(key) && table.insert(key).map(|()| true)?"
         => "batches::two_batches_of_the_same_new_items";
     // Values: replacements and removals.
