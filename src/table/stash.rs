@@ -19,11 +19,17 @@
 //! words. Words before cells: a lookup that reads a word after a removal also sees all cells that were there before it.
 //! The other way, an entry leaves the cells after the version was bumped.
 //!
-//! **Back.** A removal that frees a slot, of an item of a group of which something is stashed, looks at one entry of the
-//! shard, and puts a copy of it into a bucket if there is room: so the stash of a table that was full for a while empties
-//! itself. Which entry that is depends on the item that was removed and on what is in the shard: so equal operations give
-//! equal tables, also after one was restored. A growing table that was restored may have fewer versions, and so other
-//! groups that share one. Nothing that is stored depends on that: it is decided by the group alone.
+//! **One stripe is enough to know.** What is stashed of an item changes only under both of its stripes. So who holds one
+//! of them asks the tags of the cells, without the mutex, and the answer that nothing of the item is stashed is certain:
+//! what others have stashed costs an item no lock.
+//!
+//! **Back.** Where a removal frees a slot and another value of the same key is stashed, that goes back at once. Of other
+//! removals of an item of a group of which something is stashed, one in [`REMOVALS_PER_LOOK`] looks at up to
+//! [`ENTRIES_PER_LOOK`] entries of the shard, and puts a copy of each into a bucket where there is room: so the stash of a
+//! table that was full for a while empties itself. Which removals look, and at which entries, follows from the item, the
+//! words of its buckets, and what is in the shard: so equal operations give equal tables, also after one was restored. A
+//! growing table that was restored may have fewer versions, and so other groups that share one. Nothing that is stored
+//! depends on that: it is decided by the group alone.
 
 use super::items::insert::Duplicates;
 use super::placing::entry::{Entry, Values};
@@ -32,10 +38,16 @@ use super::shared::cells::{
     CellWords, Cells, MAX_COPIES, Match, Progress, StashQuery, Stashed, Writer,
 };
 use super::shared::doubled::Counts;
-use super::{Attempt, Buckets, State, Table};
+use super::buckets::stripes::Locked;
+use super::{Attempt, Buckets, State, Table, prefix};
 use crate::error::InsertError;
 use crate::layout::Encoding;
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
+
+/// One in this number of removals looks at what is stashed of other items. In models each of them.
+const REMOVALS_PER_LOOK: u64 = if cfg!(coucal_model) { 1 } else { 64 };
+/// The most entries of other items at which such a removal looks. One in models.
+const ENTRIES_PER_LOOK: usize = if cfg!(coucal_model) { 1 } else { 32 };
 
 impl<B: Buckets> State<B> {
     /// The bits of an entry that are not its value.
@@ -128,6 +140,13 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         cells.is_some_and(|cells| cells.lacks(self.query(key, false)))
     }
 
+    /// Whether something of the item may be stashed, whatever its value is: `false` is certain. Called while one of its
+    /// stripes is held, and takes no lock.
+    #[inline]
+    pub(super) fn may_be_stashed(self, key: Key) -> bool {
+        self.versions().any_stashed(self.geometry().version_group(key)) && !self.stash_lacks(key)
+    }
+
     /// Calls `found` with what a slot would hold of each entry of the item, with its value, or whatever its value is.
     /// `false`: some may have been missed. Takes no lock.
     #[inline]
@@ -137,10 +156,10 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         cells.is_none_or(|cells| cells.read(query, |each| found(each.entry.bits())))
     }
 
-    /// Locks the cells of the item's group, if there is something in them. Called while the stripes of both
+    /// Locks the cells of the item's group, if something of the item may be in them. Called while the stripes of both
     /// buckets of the item are held.
     fn lock_stash(self, key: Key) -> Option<Writer<'a>> {
-        self.versions().any_stashed(self.group_of(key)).then(|| self.lock_cells(key))
+        self.may_be_stashed(key).then(|| self.lock_cells(key))
     }
 }
 
@@ -361,22 +380,66 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         Ok(())
     }
 
-    /// After the removal of an item has freed a slot, when no stripe is held: looks at one entry of the stash, and puts
-    /// a copy of it into a bucket if there is room.
+    /// After a removal of an item has freed a slot, while both of its stripes are held: puts a copy of another entry of the
+    /// item, whatever its value is, back into a bucket. `false`: none is stashed.
+    pub(super) fn unstash_own<G>(self, locked: &Locked<'_, G>, removed: Key) -> bool {
+        let Some(mut writer) = self.lock_stash(removed) else {
+            return false;
+        };
+        // The longest, and of these the least: which one does not depend on the cells that they are in.
+        let mut chosen: Option<Match> = None;
+        let rank = |found: Match| (found.entry.known, !found.entry.bits());
+        writer.each(self.query(removed, false), |found| {
+            chosen = chosen.into_iter().chain([found]).max_by_key(|&found| rank(found));
+        });
+        let Some(found) = chosen else {
+            return false;
+        };
+        let entry = Entry::knowing(found.entry.bits().into(), found.entry.known);
+        let position = prefix(removed.even().position, entry.known());
+        let key = self.geometry().key_of(Place { position, entry });
+        if self.is_retiring(entry.bits().into()) {
+            self.take_from_stash(key, &mut writer, found, found.copies);
+            self.add_dropped(found.copies as u64);
+            return true;
+        }
+        let buckets = self.locate(key.places());
+        if self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored {
+            self.take_from_stash(key, &mut writer, found, 1);
+        }
+        true
+    }
+
+    /// After a removal of an item has freed a slot, when no stripe is held: one in [`REMOVALS_PER_LOOK`] looks at entries
+    /// of other items in the stash.
     #[cold]
     #[inline(never)]
-    pub(super) fn unstash_one(self, removed: Key) {
-        let Some(place) = self.choose_stashed(removed) else {
-            return;
+    pub(super) fn unstash_at_times(self, removed: Place) {
+        let removed = self.geometry().key_of(removed);
+        let number = if cfg!(coucal_model) {
+            removed.even().position ^ u64::from(removed.entry.bits()) << 32
+        } else {
+            let [a, b] = self.words_in(self.locate(removed.places())).map(F::bits);
+            geometry::mix(removed.even().position ^ a.rotate_left(17) ^ b)
         };
+        if number % REMOVALS_PER_LOOK == 0 {
+            self.unstash(removed, number);
+        }
+    }
+
+    /// Looks at some entries of the shard of an item that was removed, and puts a copy of each into a bucket where there
+    /// is room.
+    pub(super) fn unstash(self, removed: Key, number: u64) {
+        for place in self.choose_stashed(removed, number).into_iter().flatten() {
+            self.unstash_one(place);
+        }
+    }
+
+    /// Puts a copy of an entry of the stash into a bucket, if there is still room.
+    fn unstash_one(self, place: Place) {
         let key = self.geometry().key_of(place);
         let places = key.places();
-        let buckets = self.locate(places);
-        let words = self.words_in(buckets);
-        if !words.into_iter().any(F::has_room) {
-            return;
-        }
-        let (locked, buckets) = self.lock(places, buckets);
+        let (locked, buckets) = self.lock(places, self.locate(places));
         if self.is_retiring(place.entry.bits().into()) {
             self.add_dropped(self.take_exact_from_stash(key, MAX_COPIES).copies);
             return;
@@ -389,19 +452,23 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Chooses an entry in the shard of an item that was removed, if something of the item's own group is stashed: another
-    /// one for each item, and for each number of copies in the shard.
-    fn choose_stashed(self, removed: Key) -> Option<Place> {
+    /// Chooses entries for which there is room now in the shard of an item that was removed, if something of the item's own
+    /// group is stashed: others for each number, and for each number of copies in the shard.
+    fn choose_stashed(self, removed: Key, number: u64) -> [Option<Place>; ENTRIES_PER_LOOK] {
         let group = self.group_of(removed);
-        let cells = self.cells_of(group)?;
+        let nothing = [None; ENTRIES_PER_LOOK];
+        let Some(cells) = self.cells_of(group) else {
+            return nothing;
+        };
         let writer = cells.lock();
         if writer.of_group(self.in_shard(group)) == 0 {
-            return None;
+            return nothing;
         }
-        let Place { position, entry } = removed.even();
-        let copies = cells.copies().rotate_left(48);
-        let number = position ^ u64::from(entry.bits()) << 32 ^ copies;
-        writer.choose(geometry::mix(number))
+        let has_room = |place| {
+            let places = self.geometry().key_of(place).places();
+            self.words_in(self.locate(places)).into_iter().any(F::has_room)
+        };
+        writer.choose(geometry::mix(number ^ cells.copies().rotate_left(48)), has_room)
     }
 }
 
@@ -409,6 +476,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 mod tests {
     use super::*;
     use crate::layout::Packed;
+    use crate::sizing::Sizing;
+    use crate::table::placing::entry::{Pair, ValueBits};
+    use crate::table::{Fixed, Growing};
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -450,26 +520,61 @@ mod tests {
         }
     }
 
-    /// A removal that frees a slot lets the only stashed entry of the group go back, copy by copy.
+    /// The only stashed entry of the group goes back, a copy for each slot that is freed, when a removal of another item has
+    /// looked.
     #[test]
     fn a_copy_goes_back_for_each_slot_that_is_freed() {
         let table = table(64);
         let hashes = of_one_pair(table, 9);
-        let (stashed, low) = hashes.split_last().unwrap();
+        let (&stashed, low) = hashes.split_last().unwrap();
         for &hash in low {
             table.insert(table.key(hash)).unwrap();
         }
-        let stashed = table.key(*stashed);
+        let stashed = table.key(stashed);
         (0..5).for_each(|_| table.insert(stashed).unwrap());
+        let is_beside = |&key: &Key| {
+            table.group_of(key) == table.group_of(stashed)
+                && [key.first, key.second].iter().all(|&p| p != stashed.first && p != stashed.second)
+        };
+        let mut others = (1 << 40..1 << 41).map(|hash| table.key(geometry::mix(hash)));
+        let mut removals = 0;
         for (freed, &hash) in low.iter().enumerate() {
-            assert_eq!(table.stashed_copies(), 5_u64.saturating_sub(freed as u64));
-            assert_eq!(table.occupied(), 8.min(13 - freed));
-            assert_eq!(table.count(stashed), 5);
+            let left = 5_u64.saturating_sub(freed as u64);
+            assert_eq!(table.stashed_copies(), left);
             assert!(table.remove(table.key(hash)));
+            while left > 0 && table.stashed_copies() == left {
+                removals += 1;
+                assert!(removals < 20 * REMOVALS_PER_LOOK, "one of {REMOVALS_PER_LOOK} looks");
+                let other = others.by_ref().find(is_beside).unwrap();
+                table.insert(other).unwrap();
+                assert!(table.remove(other));
+            }
+            assert_eq!(table.count(stashed), 5);
         }
         assert_eq!((table.stashed_entries(), table.stashed_copies()), (0, 0));
         assert!((0..5).all(|_| table.remove(stashed)));
         assert_eq!(table.len(), 0);
+    }
+
+    /// Where a value of a key leaves a slot, the least of its values that are stashed takes it at once.
+    #[test]
+    fn a_value_goes_back_for_each_one_of_its_key_that_is_removed() {
+        fn check<B: Buckets + 'static>() {
+            let sizing = Sizing { value_bits: 4, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
+            let table = Table::<Fp16x4, B>::try_sized(sizing).unwrap();
+            let of = |value| table.geometry().key_of_item::<ValueBits>(Pair { hash: 1, value });
+            (0..16).for_each(|value| table.insert(of(value)).unwrap());
+            let mut left: Vec<u32> = (0..16).collect();
+            for value in [3, 15, 0, 8, 1, 7, 2, 4] {
+                assert_eq!(table.stashed_entries(), left.len() - 8);
+                assert!(table.remove(of(value)));
+                left.retain(|&other| other != value);
+                assert!(left.iter().all(|&value| table.count(of(value)) == 1));
+            }
+            assert_eq!(table.stashed_entries(), 0);
+        }
+        check::<Fixed<ValueBits>>();
+        check::<Growing<ValueBits>>();
     }
 
     #[test]

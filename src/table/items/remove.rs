@@ -47,9 +47,20 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     fn change(self, key: Key, change: Change) -> Result<bool, InsertError> {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
         if self.change_seen(key, change) == Some(true) {
+            self.after_change(key, change);
             return Ok(true);
         }
         self.change_slow(key.places()[0], change)
+    }
+
+    /// After a change, when no stripe is held: a slot that became free may be one for what is stashed.
+    #[inline(always)]
+    fn after_change(self, key: Key, change: Change) {
+        if change == Change::Remove
+            && self.versions().any_stashed(self.geometry().version_group(key))
+        {
+            self.unstash_at_times(key.places()[0]);
+        }
     }
 
     /// Looks for a copy without a lock, and changes it under the stripe of its bucket. `None`: no
@@ -66,7 +77,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let [seen, seen_in_other] = [Seen::select(in_first, a, b), Seen::select(in_first, b, a)];
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
         // What is stashed of the item is there since before the lock, or waits for it. It may know more.
-        if self.versions().any_stashed(self.geometry().version_group(key)) {
+        if self.may_be_stashed(key) {
             return Some(false);
         }
         let seen = [seen, seen_in_other];
@@ -163,12 +174,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
             let version = self.versions().read(group);
-            if version.any_stashed() {
-                break;
-            }
             match self.change_seen(key, change) {
-                Some(true) => return Ok(true),
-                None if version.validate() => return Ok(false),
+                Some(true) => {
+                    self.after_change(key, change);
+                    return Ok(true);
+                }
+                // Words before cells, as in a lookup.
+                _ if version.any_stashed() && !self.stash_lacks(key) => break,
+                None if version.validate_with_stash() => return Ok(false),
                 // A copy was seen, and was gone when its stripe was locked; or nothing was seen, and the version
                 // changed meanwhile.
                 Some(false) | None => {}
@@ -203,9 +216,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             let (places, seen) = ([places[at], places[other]], [seen[at], seen[other]]);
             self.change_longest(&locked, buckets[at], places, seen, key, change)
         });
+        let has_own_back = changed && change == Change::Remove && self.unstash_own(&locked, key);
         drop(locked);
-        if changed && change == Change::Remove {
-            self.unstash_one(key);
+        if changed && !has_own_back {
+            self.after_change(key, change);
         }
         Ok(changed)
     }

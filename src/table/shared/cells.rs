@@ -662,22 +662,39 @@ impl<'a> Writer<'a> {
         self.owned.changes
     }
 
-    /// The entry that a number chooses, each with about the same chance, or none. It depends on the entries alone, and
-    /// not on the cells that they are in: hashes are divided into classes by their lowest bits, as many as there are
-    /// entries; and the number names a class, and one entry of it.
-    pub(in crate::table) fn choose(&self, number: u64) -> Option<Place> {
+    /// Of about `N` entries that a number chooses, each with the same chance, returns those that are wanted, up to `N`. They
+    /// and their order depend on the entries alone, and not on the cells that they are in: hashes are divided into classes
+    /// by their lowest bits, and the number names a class, and an order in it.
+    pub(in crate::table) fn choose<const N: usize>(
+        &self,
+        number: u64,
+        wanted: impl Fn(Place) -> bool,
+    ) -> [Option<Place>; N] {
         let (cells, array) = (self.cells, self.array());
-        let classes = self.len().next_power_of_two();
+        let classes = self.len().div_ceil(N).next_power_of_two();
         let class = number as usize % classes;
         let of_class = |&words: &CellWords| cells.hash_of(words) as usize % classes == class;
         let homes = (class & array.mask()..array.lines).step_by(classes);
         let lines = homes.flat_map(|home| array.run(home));
         let entries = lines.flat_map(cells_of).filter_map(|at| array.held(at)).filter(of_class);
-        let chosen = entries.min_by_key(|&[first, second]| {
-            let (name, position) = (first & NAME, second);
-            geometry::mix(position ^ name.rotate_left(KNOWN) ^ number)
-        });
-        chosen.map(|words| Stashed::of_words(words).place)
+        let mut chosen: [Option<(u64, CellWords)>; N] = [None; N];
+        for words @ [first, second] in entries {
+            if !wanted(Stashed::of_words(words).place) {
+                continue;
+            }
+            let rank = geometry::mix(second ^ (first & NAME).rotate_left(KNOWN) ^ number);
+            let mut next = Some((rank, words));
+            for held in &mut chosen {
+                // It was met before: a line may be in the runs of two others.
+                if next.is_none() || *held == next {
+                    break;
+                }
+                if held.is_none_or(|held| next.is_some_and(|next| next.0 < held.0)) {
+                    mem::swap(held, &mut next);
+                }
+            }
+        }
+        chosen.map(|chosen| chosen.map(|(_, words)| Stashed::of_words(words).place))
     }
 
     /// Another number of lines: twice as many, the first, or half. Copy, publish, take out: a reader finds each entry by
@@ -811,7 +828,7 @@ impl Cells {
 mod tests {
     mod random_operations;
 
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use rand::Rng;
 
@@ -929,13 +946,20 @@ mod tests {
                 grown.forget_way(found.unwrap());
             }
             assert!(grown.array().lines > filled.array().lines || entries < 150);
-            let mut chosen = BTreeMap::new();
+            let is_wanted = |place: Place| place.entry.bits() % 3 > 0;
+            let mut chosen = BTreeSet::new();
             for number in (0..100 * words.len() as u64).map(geometry::mix) {
-                let choice = filled.choose(number);
-                assert_eq!(grown.choose(number), choice);
-                if let Some(place) = choice {
-                    *chosen.entry(Stashed { place, copies: 0 }.words()).or_insert(0) += 1;
-                }
+                let [choice] = filled.choose(number, |_| true);
+                assert_eq!(grown.choose(number, |_| true), [choice]);
+                chosen.extend(choice.map(|place| Stashed { place, copies: 0 }.words()));
+
+                let choice = filled.choose::<4>(number, is_wanted);
+                assert_eq!(grown.choose(number, is_wanted), choice);
+                assert!(choice.into_iter().flatten().all(is_wanted));
+                let mut distinct: Vec<_> = choice.into_iter().flatten().map(random_operations::name_of).collect();
+                distinct.sort_unstable();
+                distinct.dedup();
+                assert_eq!(distinct.len(), choice.into_iter().flatten().count());
             }
             assert_eq!(chosen.len(), words.len());
         }

@@ -74,7 +74,7 @@ fn known_of(position: u64, entry: Entry) -> Place {
     Place { position: prefix(position, entry.known()), entry }
 }
 
-fn name_of(place: Place) -> CellWords {
+pub(super) fn name_of(place: Place) -> CellWords {
     Stashed { place, copies: 0 }.words()
 }
 
@@ -215,7 +215,7 @@ impl Modelled {
     fn refill(&mut self) {
         let choices = |cells: &Cells| {
             let writer = cells.lock();
-            [1, 2, 3].map(|n| writer.choose(geometry::mix(n)))
+            [1, 2, 3].map(|n| writer.choose::<2>(geometry::mix(n), |_| true))
         };
         let before = choices(&self.cells);
         let entries = self.copies.iter().map(|(&words, &copies)| {
@@ -227,7 +227,7 @@ impl Modelled {
         self.cells.lock().fill(&mut entries).expect("memory");
         assert_eq!(choices(&self.cells), before);
         let is_held = |place: &Place| self.copies.contains_key(&name_of(*place));
-        assert!(before.iter().flatten().all(is_held));
+        assert!(before.iter().flatten().flatten().all(is_held));
     }
 
     /// The entries that an item has by these bits, the longest first.
