@@ -47,7 +47,7 @@ use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 /// One in this number of removals looks at what is stashed of other items. In models each of them.
 const REMOVALS_PER_LOOK: u64 = if cfg!(coucal_model) { 1 } else { 64 };
 /// The most entries of other items at which such a removal looks. One in models.
-const ENTRIES_PER_LOOK: usize = if cfg!(coucal_model) { 1 } else { 32 };
+const ENTRIES_PER_LOOK: usize = if cfg!(coucal_model) { 1 } else { 16 };
 
 impl<B: Buckets> State<B> {
     /// The bits of an entry that are not its value.

@@ -14,6 +14,8 @@ use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 
 /// Buckets for each stripe in smaller tables: the stripes take under 1 % of the words.
 const BUCKETS_PER_STRIPE: u64 = 128;
+/// Buckets at least whose load is taken for that of the table.
+pub(in crate::table) const SAMPLE: usize = 2048;
 /// The fewest stripes, for tables too small for a share to matter.
 const MIN_STRIPES: u64 = 8;
 /// Stripes in a cache line.

@@ -22,7 +22,7 @@ use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory};
 use crate::table::buckets::control::Control;
 use crate::table::buckets::growing::{Growing, next_reach};
-use crate::table::buckets::stripes::{Locked, UpTo};
+use crate::table::buckets::stripes::{Locked, SAMPLE, UpTo};
 use crate::table::placing::entry::Values;
 use crate::table::placing::geometry::Place;
 use crate::table::placing::{Bucket, Extent};
@@ -35,14 +35,25 @@ const SPLITS_PER_LOCK: usize = 8;
 const INSERTS_PER_LOAD_CHECK: u64 = 32;
 /// Where the bits of a position begin that decide which inserts check the load: no bucket tells them.
 const TURN: u32 = 48;
-/// Buckets at least whose load is taken for that of the table.
-const SAMPLE: usize = 2048;
 /// Growth halts so many times, or twice as often, until the number of buckets has doubled.
 const HALTS: u64 = 64;
 /// Checks at the most for which one insert splits: its own, and those of others that found it splitting, or another.
 const MAX_CHECKS: usize = 16;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
 const UNEVEN_MARGIN: f64 = 0.04;
+
+/// The slots that an entry in the stash counts for when a table decides whether to grow: about as many as its memory
+/// would be.
+const SLOTS_OF_STASHED: f64 = 16.0;
+/// For no more than this share of the slots in use do stashed entries count beyond their own number: most of what is
+/// stashed of a key with hundreds of values no growth would help.
+const MOST_OF_STASHED: f64 = 0.35;
+
+/// Returns the slots in use that decide whether a table grows: those that are, and what stashed entries count for.
+fn slots_with_stash(in_use: f64, stashed: f64) -> f64 {
+    let more = (SLOTS_OF_STASHED - 1.0) * stashed;
+    in_use + stashed + more.min(MOST_OF_STASHED * in_use)
+}
 
 /// Whether all stripes are in the sample that is taken of a table of this size.
 fn is_sample_exact(buckets: u64) -> bool {
@@ -108,7 +119,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let buckets = extent.buckets();
         let in_use = self.stripes().load_near(extent.bucket(near.position), buckets, SAMPLE);
         let stashed = self.stashed_entries() as f64 / buckets as f64;
-        let load = (in_use + stashed) / F::SLOTS as f64;
+        let load = slots_with_stash(in_use, stashed) / F::SLOTS as f64;
         let due = buckets as f64 * (load / (growing.target_load() + LOAD_MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
         if due == 0 {
@@ -133,8 +144,11 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         // To the end of a cache line.
         let most = (buckets as usize + most) / SPLITS_PER_LOCK * SPLITS_PER_LOCK - buckets as usize;
         let halts = growing.next_halt(buckets) == buckets;
-        let entries = || self.stripes().occupied_hint() + self.stashed_entries();
-        if halts && entries() <= self.target_items() {
+        let slots = || {
+            let (in_use, stashed) = (self.stripes().occupied_hint(), self.stashed_entries());
+            slots_with_stash(in_use as f64, stashed as f64)
+        };
+        if halts && slots() <= self.target_items() as f64 {
             return 0;
         }
         most.min((growing.next_halt(buckets + 1) - buckets) as usize)

@@ -9,7 +9,7 @@ use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
 use crate::error::InsertError;
 use crate::layout::{Encoding, both};
 use crate::sync::{Backoff, Ordering};
-use crate::table::buckets::stripes::{Locked, Stripe, Stripes};
+use crate::table::buckets::stripes::{Locked, SAMPLE, Stripe, Stripes};
 use crate::table::placing::entry::Entry;
 use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing, Read};
@@ -17,7 +17,9 @@ use crate::table::{Attempt, Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
 /// Searches are short from one stashed entry in so many slots on: they would open hundreds of buckets, most of them in
 /// vain.
-const MUCH_STASHED: usize = 256;
+const MUCH_STASHED: usize = 8192;
+/// A sample with less than this share of what a full table has is never one of a full table.
+const CERTAINLY_BELOW: f64 = 0.96;
 
 /// What an insert does if the table holds its item already.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -350,8 +352,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Whether there are as many entries as in a table that is full. Beside other threads it
     /// may be wrong by what they do meanwhile.
     pub(in crate::table) fn looks_full(self) -> bool {
-        let entries = self.stripes().occupied_hint() + self.stashed_entries();
-        entries as f64 >= self.full_entries()
+        let (full, stashed) = (self.full_entries(), self.stashed_entries() as f64);
+        // Mostly a sample tells: to add up all stripes of a large table takes as long as a hundred inserts.
+        let buckets = self.present();
+        let sampled = self.stripes().load_near(0, buckets, SAMPLE) * buckets as f64;
+        sampled + stashed >= CERTAINLY_BELOW * full
+            && self.stripes().occupied_hint() as f64 + stashed >= full
     }
 
     /// The entries with which the table is full, as large as it is.
