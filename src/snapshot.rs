@@ -474,8 +474,6 @@ impl<L: Storage, V: Values, S: BuildHasher> Inner<L, V, S> {
             return Err(Error::OtherHasher);
         }
         let image = by_encoding!(other, table => table.image())?;
-        // Whether there is room.
-        this.turns.take_locked();
         by_encoding!(self, table => table.merge(&image, self.max_capacity))
     }
 }

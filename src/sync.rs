@@ -20,4 +20,4 @@ pub(crate) use std::sync::OnceLock;
 #[cfg(not(coucal_model))]
 pub(crate) use lock::{Guard, Guards, Lock};
 pub(crate) use machine::*;
-pub(crate) use turns::Turns;
+pub(crate) use turns::{StepsToStore, Turns};

@@ -252,9 +252,11 @@ impl<B: Buckets> State<B> {
         let mut splitting = self.shared.doubled.lock();
         let locked = self.lock_all();
         self.versions().bump_all();
-        let mut steps = self.turns.steps();
+        let is_empty = |bucket| self.buckets.word(bucket).load(Ordering::Relaxed) == 0;
+        let in_use = || (0..self.present()).filter(|&bucket| !is_empty(bucket)).count();
+        let mut steps = self.turns.steps(in_use);
         for bucket in 0..self.present() {
-            steps.next_unless(|| self.buckets.word(bucket).load(Ordering::Relaxed) == 0);
+            steps.next_unless(|| is_empty(bucket));
             // Release: pairs with the loads of lookups.
             self.store_bits(&locked, bucket, 0, Ordering::Release);
         }

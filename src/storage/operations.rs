@@ -150,7 +150,8 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
 
     /// The state, for figures of it.
     pub(crate) fn figures(&self) -> &State<L::Buckets<V>> {
-        self.state.turns.take();
+        let turns = &self.state.turns;
+        turns.take(|| turns.changes());
         &self.state
     }
 
@@ -203,7 +204,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
     }
 
     pub(crate) fn false_positive_rate(&self) -> f64 {
-        self.state.turns.take();
+        self.figures();
         by_encoding!(self, table => table.false_positive_rate())
     }
 

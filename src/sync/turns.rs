@@ -4,9 +4,21 @@
 //! not explore their inside again. loom switches threads only at its own operations: here, where an operation takes its
 //! *turn*, by an access to an atomic of the table. What follows is on the machine's words, and nothing comes in between.
 //!
-//! What takes effect at several instants takes several turns: a batch one for each item, a merge one for each entry, a
-//! `clear` one for each bucket, a `remove_value` or an `advance` one for each bucket with the value, a `get` two. An
-//! `age` takes one: an item has one entry, whose stamp was there at some instant.
+//! What takes effect at several instants takes several turns: as few as show others what they may see of it.
+//!
+//! | operation | turns |
+//! |---|---|
+//! | a lookup, figures, an insert, a removal, a replacement, `reserve`, with all splits and hops of a kick | one |
+//! | a batch | one for each item |
+//! | `age` | one: an item has one entry, whose stamp was there at some instant |
+//! | `get` | two: the values of a key are not read at one instant |
+//! | `update` | two: a lookup of one value, and a replacement. If another thread was faster, the next attempt goes on in the second turn: to be overtaken once shows that the value is asked for again |
+//! | `snapshot`, `try_clone` | one |
+//! | `merge` | one at the other table, as a snapshot; two at this one: of the first entry, and of all others |
+//! | `clear`, `remove_value`, `advance` | two: of all buckets that have something to remove but the last one, and of that one. So between them some entries are left, and not all |
+//!
+//! An `advance` by several generations is as several of them. What is rare has more turns: one for each entry that a
+//! failing merge takes back, and one for each entry of the stash that has the value which is removed.
 //!
 //! # Waiting
 //!
@@ -26,8 +38,6 @@
 //! | stored | `insert` (of an expiring filter, if the item is new), `insert_if_absent`, `insert_if_absent`, `replace`, each entry of a `merge` | Release: pairs with what finds it |
 //! | all others | what is absent; an insert that fails; a removal, of which no answer tells; `clear`, `remove_value`, `advance`, `reserve`, figures | nothing |
 //!
-//! An `update` is a lookup of one value, in one turn, and a `replace`.
-//!
 //! A table is one object: what was found is ordered after all that was stored before, not only after its own insert.
 
 #[cfg_attr(all(loom, feature = "loom", not(coucal_model)), path = "turns/loom.rs")]
@@ -37,4 +47,4 @@ mod chosen;
 #[cfg(all(loom, feature = "loom", not(coucal_model)))]
 pub(super) mod locks;
 
-pub(crate) use chosen::Turns;
+pub(crate) use chosen::{StepsToStore, Turns};

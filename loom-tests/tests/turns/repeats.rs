@@ -11,10 +11,12 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Insert(usize),
-    InsertUnique(usize),
+    InsertIfAbsent(usize),
     Remove(usize),
     Contains(usize),
     Count(usize),
+    Len,
+    Snapshot,
     Clear,
     /// With the user's own atomic.
     Add(usize),
@@ -31,10 +33,12 @@ impl Subject for CuckooFilter<Fp16x4, StableHashBuilder> {
     fn answer(&self, step: Step) -> usize {
         match step {
             Step::Insert(item) => usize::from(self.insert(&item).is_ok()),
-            Step::InsertUnique(item) => usize::from(self.insert_if_absent(&item).unwrap()),
+            Step::InsertIfAbsent(item) => usize::from(self.insert_if_absent(&item).unwrap()),
             Step::Remove(item) => usize::from(self.remove(&item)),
             Step::Contains(item) => usize::from(self.contains(&item)),
             Step::Count(item) => self.count(&item),
+            Step::Len => self.len(),
+            Step::Snapshot => self.snapshot().unwrap().len(),
             Step::Clear => {
                 self.clear();
                 0
@@ -49,6 +53,8 @@ struct Plain {
     /// Held by whoever writes.
     writing: loom::sync::Mutex<()>,
     counts: Mutex<[usize; 2]>,
+    /// A `clear` changes it with the last item.
+    len: Mutex<usize>,
     /// The order in which a `clear` comes to the items.
     cleared: [usize; 2],
 }
@@ -56,12 +62,16 @@ struct Plain {
 impl Plain {
     fn new(cleared: [usize; 2]) -> Self {
         let (turn, writing) = (AtomicU64::new(0), loom::sync::Mutex::new(()));
-        Self { turn, writing, counts: Mutex::new([0; 2]), cleared }
+        Self { turn, writing, counts: Mutex::new([0; 2]), len: Mutex::new(0), cleared }
     }
 
     fn in_turn<R>(&self, step: impl FnOnce(&mut [usize; 2]) -> R) -> R {
         self.turn.fetch_add(1, Relaxed);
         step(&mut self.counts.lock().unwrap())
+    }
+
+    fn set_len(&self, counts: [usize; 2]) {
+        *self.len.lock().unwrap() = counts.iter().sum();
     }
 }
 
@@ -70,19 +80,35 @@ impl Subject for Plain {
         if let Step::Contains(item) = step {
             return self.in_turn(|counts| usize::from(counts[item] > 0));
         }
+        if let Step::Len = step {
+            return self.in_turn(|_| *self.len.lock().unwrap());
+        }
         let _writing = self.writing.lock().unwrap();
         if let Step::Clear = step {
-            for item in self.cleared {
-                self.in_turn(|counts| counts[item] = 0);
-            }
+            let [first, last] = self.cleared;
+            self.in_turn(|counts| counts[first] = 0);
+            self.in_turn(|counts| {
+                counts[last] = 0;
+                self.set_len(*counts);
+            });
             return 0;
         }
-        self.in_turn(|counts| match step {
+        self.in_turn(|counts| {
+            let answer = Self::answer_alone(counts, step);
+            self.set_len(*counts);
+            answer
+        })
+    }
+}
+
+impl Plain {
+    fn answer_alone(counts: &mut [usize; 2], step: Step) -> usize {
+        match step {
             Step::Insert(item) => {
                 counts[item] += 1;
                 1
             }
-            Step::InsertUnique(item) => {
+            Step::InsertIfAbsent(item) => {
                 let is_new = counts[item] == 0;
                 counts[item] += usize::from(is_new);
                 usize::from(is_new)
@@ -93,8 +119,9 @@ impl Subject for Plain {
                 usize::from(is_there)
             }
             Step::Count(item) => counts[item],
-            Step::Contains(_) | Step::Clear | Step::Add(_) => unreachable!("elsewhere"),
-        })
+            Step::Snapshot => counts.iter().sum(),
+            Step::Contains(_) | Step::Len | Step::Clear | Step::Add(_) => unreachable!("elsewhere"),
+        }
     }
 }
 
@@ -139,13 +166,15 @@ fn every_outcome_is_explored() {
         // Two threads of three steps, or three of one or two.
         let lengths: &[usize] = if number % 2 == 0 { &[3, 3] } else { &[1 + number / 2 % 2, 1, 1] };
         let mut steps = |&length: &usize| -> Vec<_> {
-            let of: [fn(usize) -> Step; 7] = [
+            let of: [fn(usize) -> Step; 9] = [
                 Step::Insert,
-                Step::InsertUnique,
+                Step::InsertIfAbsent,
                 Step::Remove,
                 Step::Contains,
                 Step::Count,
                 Step::Add,
+                |_| Step::Len,
+                |_| Step::Snapshot,
                 |_| Step::Clear,
             ];
             (0..length).map(|_| of[below(of.len())](ITEMS[below(2)])).collect()

@@ -164,10 +164,9 @@ mod filters {
         operations
     }
 
-    // Three merges have more executions.
-    const HOLDERS: [&str; 2] = ["clear", "snapshot"];
-    const WAITING: [&str; 7] =
-        ["clear", "snapshot", "insert", "merge", "insert_if_absent", "remove", "count"];
+    const HOLDERS: [&str; 3] = ["clear", "snapshot", "merge_into"];
+    const WAITING: [&str; 8] =
+        ["clear", "snapshot", "merge_into", "insert", "merge", "insert_if_absent", "remove", "count"];
 
     #[test]
     fn pairs_of_operations_end() {
@@ -181,9 +180,8 @@ mod filters {
         end(growing, beside(&HOLDERS, &growing_operations(), &WAITING[..3]));
     }
 
-    /// Some have more executions: the message lists them.
     #[test]
-    #[ignore = "takes half an hour"]
+    #[ignore = "takes minutes"]
     fn all_triples() {
         end(fixed, triples(&operations()));
         end(growing, triples(&growing_operations()));
@@ -240,10 +238,18 @@ mod maplets {
         operations
     }
 
-    // Three merges have more executions.
-    const HOLDERS: [&str; 3] = ["remove_value", "clear", "snapshot"];
-    const WAITING: [&str; 7] =
-        ["remove_value", "snapshot", "insert", "clear", "merge", "insert_if_absent", "replace"];
+    const HOLDERS: [&str; 4] = ["remove_value", "clear", "snapshot", "merge_into"];
+    const WAITING: [&str; 9] = [
+        "remove_value",
+        "snapshot",
+        "update",
+        "insert",
+        "clear",
+        "merge",
+        "merge_into",
+        "insert_if_absent",
+        "replace",
+    ];
 
     #[test]
     fn pairs_of_operations_end() {
@@ -257,9 +263,8 @@ mod maplets {
         end(growing, beside(&HOLDERS, &growing_operations(), &WAITING[..3]));
     }
 
-    /// Some have more executions: the message lists them.
     #[test]
-    #[ignore = "takes half an hour"]
+    #[ignore = "takes minutes"]
     fn all_triples() {
         end(fixed, triples(&operations()));
         end(growing, triples(&growing_operations()));
@@ -361,9 +366,9 @@ mod expiring {
         end(growing, beside(&HOLDERS, &growing_operations(), &WAITING[..3]));
     }
 
-    /// Some have more executions: the message lists them. To be run alone: there is one clock.
+    /// To be run alone: there is one clock.
     #[test]
-    #[ignore = "takes half an hour"]
+    #[ignore = "takes minutes"]
     fn all_triples() {
         end(fixed, triples(&operations()));
         end(growing, triples(&growing_operations()));

@@ -13,10 +13,14 @@
 //! [`loom::skip_branch`] ends what is explored of an execution that only repeats others:
 //!
 //! * A turn was in vain. In other executions the thread comes later.
-//! * A thread has come to its turn, another one went first, and the turn has still the same effect, since no turn that
-//!   it depends on was taken meanwhile. Where a thread has come to its turn, loom lets it go on first: so what follows the
-//!   turn was explored before the other one went first (the thread was *asleep*: Godefroid, "Partial-Order Methods for
-//!   the Verification of Concurrent Systems", 1996).
+//! * A thread has come to its turn, another one went first, and the turn has still the same effect: because no turn was
+//!   taken meanwhile; or because it changes nothing, now as before, and has the same answer. Where a thread has come to
+//!   its turn, loom lets it go on first: so what follows the turn was explored before the other one went first (the
+//!   thread was *asleep*: Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996). There it
+//!   was ordered after less than here: so whatever may be seen here may be seen there.
+//!
+//! That is why an operation that may change nothing says what it would answer: when its thread has come to its turn, and
+//! when it has the turn.
 //!
 //! loom still notices what the rest of such an execution depends on, and tries that order before the turn.
 
@@ -39,7 +43,7 @@ pub(crate) struct Turns {
     turn: Option<AtomicU64>,
     /// How often a thread has come to its turn.
     arrivals: AtomicUsize,
-    /// How many turns there were, and how many of them for changes.
+    /// How many turns there were, and how many of them were for what may change something.
     taken: AtomicUsize,
     changes: AtomicUsize,
     /// The threads that have used the table, and what each of them has published last.
@@ -48,28 +52,39 @@ pub(crate) struct Turns {
     clearing: AtomicBool,
     /// Whether what is called now is a part of a step: then it takes no turn of its own.
     in_step: AtomicBool,
-}
-
-/// What is done in a turn.
-#[derive(Clone, Copy, PartialEq)]
-enum For {
-    /// It depends on changes.
-    Lookup,
-    /// It depends on every other turn. What takes locks is among them.
-    Change,
+    /// Whether what is called now only says what an operation would answer.
+    asking: AtomicBool,
 }
 
 /// What is published if something is stored.
+#[derive(Clone)]
 pub(crate) struct Storing<'a> {
     turns: &'a Turns,
     /// `None` while a panic unwinds.
     published: Option<Arc<Published>>,
 }
 
-/// The steps of one operation, each in a turn of its own.
+/// The steps of one operation, in two turns, the first of which its thread has. So others see some of its effects and
+/// not all, and the number of executions does not depend on the number of steps.
 pub(crate) struct Steps<'a> {
     turns: &'a Turns,
-    is_first: bool,
+    /// How many steps there are before the second turn.
+    before_second: usize,
+}
+
+/// As [`Steps`], of which each may store something.
+pub(crate) struct StepsToStore<'a> {
+    steps: Steps<'a>,
+    /// Of the turn that the thread has.
+    storing: Storing<'a>,
+}
+
+/// The steps of attempts, of which each has two.
+pub(crate) struct Attempts<'a> {
+    turns: &'a Turns,
+    steps: usize,
+    /// How many turns there were after the last step.
+    taken: usize,
 }
 
 impl Turns {
@@ -83,44 +98,60 @@ impl Turns {
             threads: Mutex::new(Vec::new()),
             clearing: AtomicBool::new(false),
             in_step: AtomicBool::new(false),
+            asking: AtomicBool::new(false),
         }
     }
 
-    /// For what changes nothing and takes no lock.
-    pub(crate) fn take(&self) {
-        self.take_for(For::Lookup);
+    /// For what changes nothing, and waits for nobody. `answer` is what it answers if it is done now.
+    pub(crate) fn take<A: PartialEq>(&self, answer: impl Fn() -> A) {
+        self.take_for(|| Some(answer()));
     }
 
     /// For what changes something, and waits for nobody.
     pub(crate) fn take_to_change(&self) {
-        self.take_for(For::Change);
+        self.take_for(|| None::<()>);
     }
 
     /// For what takes locks: waits for whoever holds all of them.
     pub(crate) fn take_locked(&self) {
-        self.take_to_change();
+        self.take_locked_unless(|| None::<()>);
+    }
+
+    /// As `take_locked`. If nothing changes by it now, `unchanged` is what it answers.
+    pub(crate) fn take_locked_unless<A: PartialEq>(&self, unchanged: impl Fn() -> Option<A>) {
+        self.take_for(|| if self.clearing.load(Ordering::Relaxed) { None } else { unchanged() });
         self.wait_for(|| Some(()));
     }
 
-    fn take_for(&self, what: For) {
+    /// `unchanged` is what is answered now if nothing changes by it.
+    fn take_for<A: PartialEq>(&self, unchanged: impl Fn() -> Option<A>) {
         assert_in_model();
         let is_part = self.in_step.load(Ordering::Relaxed);
         let Some(turn) = self.turn.as_ref().filter(|_| !is_part && !is_unwinding()) else {
             return;
         };
-        let counters = [&self.arrivals, &self.taken, &self.changes];
         self.arrivals.fetch_add(1, Ordering::Relaxed);
-        let before = counters.map(|counter| counter.load(Ordering::Relaxed));
+        let now = || {
+            self.asking.store(true, Ordering::Relaxed);
+            let unchanged = self.in_this_turn(&unchanged);
+            self.asking.store(false, Ordering::Relaxed);
+            (self.arrivals.load(Ordering::Relaxed), self.taken(), unchanged)
+        };
+        let before = now();
         // It fails, and so orders nothing. A load would order nothing either. But of the loads of an atomic loom
         // remembers only the last one, and would not try every order of lookups and inserts.
         let _ = turn.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
-        let after = counters.map(|counter| counter.load(Ordering::Relaxed));
-        let depends_on = if what == For::Lookup { 2 } else { 1 };
-        if before != after && before[depends_on] == after[depends_on] {
+        let after = now();
+        let is_alone = before.1 == after.1;
+        if before.0 != after.0 && (is_alone || after.2.is_some() && before.2 == after.2) {
             loom::skip_branch();
         }
+        self.count_turn(after.2.is_none());
+    }
+
+    fn count_turn(&self, is_change: bool) {
         self.taken.fetch_add(1, Ordering::Relaxed);
-        self.changes.fetch_add(usize::from(what == For::Change), Ordering::Relaxed);
+        self.changes.fetch_add(usize::from(is_change), Ordering::Relaxed);
     }
 
     /// Locks what others hold for several turns.
@@ -146,9 +177,15 @@ impl Turns {
         }
     }
 
-    /// For what is done in several turns, the first of which this thread has.
-    pub(crate) fn steps(&self) -> Steps<'_> {
-        Steps { turns: self, is_first: true }
+    /// For what takes entries away in `count` steps. The last one has a turn of its own: then at least one entry is
+    /// left between the turns, and not all are.
+    pub(crate) fn steps(&self, count: impl FnOnce() -> usize) -> Steps<'_> {
+        Steps { turns: self, before_second: count().saturating_sub(1).max(1) }
+    }
+
+    /// For what adds entries. The first step has a turn of its own, which is that of `storing`.
+    pub(crate) fn steps_to_store<'a>(&'a self, storing: Storing<'a>) -> StepsToStore<'a> {
+        StepsToStore { steps: Steps { turns: self, before_second: 1 }, storing }
     }
 
     /// While a table is cleared, only lookups get a turn.
@@ -158,6 +195,14 @@ impl Turns {
 
     /// For what takes locks, and may store something: then what this thread has done by now is published.
     pub(crate) fn take_to_store(&self) -> Storing<'_> {
+        self.take_to_store_unless(|| None::<()>)
+    }
+
+    /// As `take_to_store`. If nothing changes by it now, `unchanged` is what it answers.
+    pub(crate) fn take_to_store_unless<A: PartialEq>(
+        &self,
+        unchanged: impl Fn() -> Option<A>,
+    ) -> Storing<'_> {
         if is_unwinding() {
             self.take_locked();
             return Storing { turns: self, published: None };
@@ -166,7 +211,7 @@ impl Turns {
         // unlocked.
         let published: Arc<Published> = Arc::new(array::from_fn(|_| loom::sync::Mutex::new(())));
         let locked = published.each_ref().map(loom::sync::Mutex::lock);
-        self.take_locked();
+        self.take_locked_unless(unchanged);
         // Release: pairs with the lock in `acquire_if`.
         drop(locked);
         Storing { turns: self, published: Some(published) }
@@ -174,15 +219,29 @@ impl Turns {
 
     /// Calls what is done in the turn that this thread has, with all that it calls: an insert that looks for the item.
     pub(crate) fn in_this_turn<R>(&self, step: impl FnOnce() -> R) -> R {
-        self.in_step.store(true, Ordering::Relaxed);
+        let is_part = self.in_step.swap(true, Ordering::Relaxed);
         let result = step();
-        self.in_step.store(false, Ordering::Relaxed);
+        self.in_step.store(is_part, Ordering::Relaxed);
         result
+    }
+
+    fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// For what tries until no other thread was faster.
+    pub(crate) fn attempts(&self) -> Attempts<'_> {
+        Attempts { turns: self, steps: 0, taken: 0 }
+    }
+
+    /// How many turns there were for changes.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes.load(Ordering::Relaxed)
     }
 
     /// For what has found something, or not. If so, this thread sees all that others have published.
     pub(crate) fn acquire_if(&self, has_found: impl FnOnce() -> bool) {
-        if is_unwinding() || !has_found() {
+        if is_unwinding() || self.asking.load(Ordering::Relaxed) || !has_found() {
             return;
         }
         let (this, others) = {
@@ -201,20 +260,27 @@ impl Turns {
     /// What was read of two buckets; of the first, what is read `again` in a turn of its own. The second bucket comes
     /// first: of the values of a key, the first bucket gets the first, and then each by turns. So this is how a lookup
     /// misses a value, and sees a later one.
-    pub(crate) fn read_each<A: Copy, B: Copy>(
+    ///
+    /// `answer` is what is made of both.
+    pub(crate) fn read_each<A: Copy, B: Copy, R: PartialEq>(
         &self,
         ([_, second], [_, in_second]): ([A; 2], [B; 2]),
-        again: impl FnOnce() -> ([A; 2], [B; 2]),
+        again: impl Fn() -> ([A; 2], [B; 2]),
+        answer: impl Fn(([A; 2], [B; 2])) -> R,
     ) -> ([A; 2], [B; 2]) {
-        self.take();
-        let ([first, _], [in_first, _]) = again();
-        ([first, second], [in_first, in_second])
+        let read = || {
+            let ([first, _], [in_first, _]) = again();
+            ([first, second], [in_first, in_second])
+        };
+        self.take(|| answer(read()));
+        read()
     }
 }
 
 impl Steps<'_> {
+    /// Begins the next step.
     pub(crate) fn next(&mut self) {
-        if !mem::take(&mut self.is_first) {
+        if self.begins_a_turn() {
             self.turns.take_to_change();
         }
     }
@@ -224,6 +290,39 @@ impl Steps<'_> {
         if !is_done() {
             self.next();
         }
+    }
+
+    /// Whether the next step is the first one of the second turn.
+    fn begins_a_turn(&mut self) -> bool {
+        let left = self.before_second.checked_sub(1);
+        self.before_second = left.unwrap_or(usize::MAX);
+        left.is_none()
+    }
+}
+
+impl Attempts<'_> {
+    /// Calls a step of the first attempt, which takes a turn. Those of later ones go on in the last turn of the first,
+    /// unless another thread has had one since then: to be overtaken once shows all that follows from it.
+    pub(crate) fn step<R>(&mut self, step: impl FnOnce() -> R) -> R {
+        let goes_on = self.steps >= 2 && self.taken == self.turns.taken();
+        let result = if goes_on { self.turns.in_this_turn(step) } else { step() };
+        if goes_on {
+            // Another thread may have come to its turn since this one had it.
+            self.turns.count_turn(true);
+        }
+        self.steps += 1;
+        self.taken = self.turns.taken();
+        result
+    }
+}
+
+impl<'a> StepsToStore<'a> {
+    /// Begins the next step.
+    pub(crate) fn next(&mut self) -> Storing<'a> {
+        if self.steps.begins_a_turn() {
+            self.storing = self.steps.turns.take_to_store();
+        }
+        self.storing.clone()
     }
 }
 

@@ -1,11 +1,17 @@
 //! Without a model of a user, nothing is left of turns.
 #![expect(clippy::unused_self, reason = "as in `loom`")]
 
+use core::marker::PhantomData;
+
 use crate::sync::{Mutex, MutexGuard};
 
 pub(crate) struct Turns;
 
 pub(crate) struct Steps;
+
+pub(crate) struct Attempts;
+
+pub(crate) struct StepsToStore<'a>(PhantomData<&'a Turns>);
 
 pub(crate) struct Storing;
 
@@ -15,7 +21,7 @@ impl Turns {
     }
 
     #[inline(always)]
-    pub(crate) fn take(&self) {}
+    pub(crate) fn take<A>(&self, _: impl Fn() -> A) {}
 
     #[inline(always)]
     pub(crate) fn take_to_change(&self) {}
@@ -24,18 +30,41 @@ impl Turns {
     pub(crate) fn take_locked(&self) {}
 
     #[inline(always)]
+    pub(crate) fn take_locked_unless<A>(&self, _: impl Fn() -> Option<A>) {}
+
+    #[inline(always)]
     pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
         mutex.lock()
     }
 
     #[inline(always)]
-    pub(crate) fn steps(&self) -> Steps {
+    pub(crate) fn steps(&self, _: impl FnOnce() -> usize) -> Steps {
         Steps
+    }
+
+    #[inline(always)]
+    pub(crate) fn steps_to_store(&self, _: Storing) -> StepsToStore<'_> {
+        StepsToStore(PhantomData)
     }
 
     #[inline(always)]
     pub(crate) fn take_to_store(&self) -> Storing {
         Storing
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_to_store_unless<A>(&self, _: impl Fn() -> Option<A>) -> Storing {
+        Storing
+    }
+
+    #[inline(always)]
+    pub(crate) fn attempts(&self) -> Attempts {
+        Attempts
+    }
+
+    #[inline(always)]
+    pub(crate) fn changes(&self) -> usize {
+        0
     }
 
     #[inline(always)]
@@ -50,7 +79,7 @@ impl Turns {
     pub(crate) fn set_clearing(&self, _: bool) {}
 
     #[inline(always)]
-    pub(crate) fn read_each<R>(&self, read: R, _: impl FnOnce() -> R) -> R {
+    pub(crate) fn read_each<R, A>(&self, read: R, _: impl Fn() -> R, _: impl Fn(R) -> A) -> R {
         read
     }
 }
@@ -61,6 +90,20 @@ impl Steps {
 
     #[inline(always)]
     pub(crate) fn next_unless(&mut self, _: impl FnOnce() -> bool) {}
+}
+
+impl Attempts {
+    #[inline(always)]
+    pub(crate) fn step<R>(&mut self, step: impl FnOnce() -> R) -> R {
+        step()
+    }
+}
+
+impl StepsToStore<'_> {
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Storing {
+        Storing
+    }
 }
 
 impl Storing {

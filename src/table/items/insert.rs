@@ -125,21 +125,24 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// The item, unless it is there. `Ok(false)`: it was.
     #[inline]
     pub(crate) fn insert_if_absent(self, key: Key) -> Result<bool, InsertError> {
-        self.insert_absent_in_turn(|| self.insert_absent(key, Duplicates::Reject))
+        let is_there = || self.contains(key);
+        self.insert_absent_in_turn(is_there, || self.insert_absent(key, Duplicates::Reject))
     }
 
     /// The item, unless it is there with this value. `Ok(false)`: it was.
     pub(crate) fn insert_pair_if_absent(self, key: Key) -> Result<bool, InsertError> {
-        self.insert_absent_in_turn(|| self.insert_absent(key, Duplicates::RejectPair))
+        let is_there = || self.contains_pair(key);
+        self.insert_absent_in_turn(is_there, || self.insert_absent(key, Duplicates::RejectPair))
     }
 
-    /// Calls an insert of what is absent: in a user's model, as one step.
+    /// Calls an insert of what is absent: in a user's model, as one step, which changes nothing if the item `is_there`.
     #[inline(always)]
     pub(in crate::table) fn insert_absent_in_turn(
         self,
+        is_there: impl Fn() -> bool,
         insert: impl FnOnce() -> Result<bool, InsertError>,
     ) -> Result<bool, InsertError> {
-        let storing = self.turns.take_to_store();
+        let storing = self.turns.take_to_store_unless(|| is_there().then_some(()));
         let new = self.turns.in_this_turn(insert);
         self.turns.acquire_if(|| new == Ok(false));
         storing.release_if(|| new == Ok(true));

@@ -34,7 +34,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     #[inline(always)]
     fn contains_by<const WITH_VALUE: bool>(self, key: Key) -> bool {
-        self.turns.take();
+        self.turns.take(|| self.contains_by::<WITH_VALUE>(key));
         let version = self.versions().read(self.geometry().version_group(key));
         let mut found = self.either_holds(key, WITH_VALUE);
         // One branch, which does not depend on whether the item is there.
@@ -164,7 +164,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// How many copies there are: read under both stripes, unless there are certainly none.
     pub(crate) fn count(self, key: Key) -> usize {
-        self.turns.take_locked();
+        self.turns.take_locked_unless(|| Some(self.count(key)));
         if self.look_once(key, PAIR) == Some(false) {
             return 0;
         }
@@ -189,7 +189,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// found does not end the round, since a kick may have moved another meanwhile.
     #[inline(always)]
     pub(crate) fn get(self, key: Key) -> Candidates {
-        self.turns.take();
+        self.turns.take(|| self.get(key).collect::<Vec<_>>());
         let found = self.find_values(key);
         self.turns.acquire_if(|| found.len() > 0);
         found
@@ -219,7 +219,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// nothing.
     #[inline]
     pub(crate) fn least_value<T: Ord>(self, key: Key, rank: impl Fn(u32) -> T) -> Option<T> {
-        self.turns.take();
+        self.turns.take(|| self.find_least(key, &rank));
         let least = self.turns.in_this_turn(|| self.find_least(key, rank));
         self.turns.acquire_if(|| least.is_some());
         least
@@ -252,7 +252,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let places = key.places();
         let read = self.read_valid_from(places, self.locate(places));
         let again = || self.read_valid_from(places, self.locate(places));
-        let (buckets, words) = self.turns.read_each(read, again);
+        let answer = |(buckets, words)| Read { key, buckets, words }.values().collect::<Vec<_>>();
+        let (buckets, words) = self.turns.read_each(read, again, answer);
         version.validate().then(|| Read { key, buckets, words }.values())
     }
 

@@ -36,7 +36,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// One copy less of the item. `false`: there is none.
     #[inline(always)]
     pub(crate) fn remove(self, key: Key) -> bool {
-        self.turns.take_locked();
+        self.turns.take_locked_unless(|| (!self.contains_pair(key)).then_some(()));
         // It never fails: only another value may need memory, in the stash.
         let removed = self.change(key, Change::Remove) == Ok(true);
         self.turns.acquire_if(|| removed);
@@ -280,7 +280,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// has changed.
     #[inline]
     pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, InsertError> {
-        let storing = self.turns.take_to_store();
+        let unless = || (!self.contains_pair(key)).then_some(());
+        let storing = self.turns.take_to_store_unless(unless);
         let replaced = self.change(key, Change::Replace(value));
         self.turns.acquire_if(|| replaced == Ok(true));
         storing.release_if(|| replaced == Ok(true));

@@ -202,7 +202,11 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// The item with the present stamp. `Ok(false)`: it was there.
     #[inline]
     pub(crate) fn insert_with(self, key: Key, stamping: Stamping) -> Result<bool, InsertError> {
-        self.insert_absent_in_turn(|| match stamping {
+        let is_there = || match stamping {
+            Stamping::Always => self.age(key) == Some(0),
+            Stamping::IfAbsent => self.contains(key),
+        };
+        self.insert_absent_in_turn(is_there, || match stamping {
             Stamping::Always => self.insert_stamped(key),
             Stamping::IfAbsent => self.insert_absent(key, Duplicates::Stamp),
         })
@@ -210,7 +214,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// How many generations ago the item got its stamp.
     pub(crate) fn age(self, key: Key) -> Option<u32> {
-        self.turns.take();
+        self.turns.take(|| self.age(key));
         let mut age = None;
         for _ in 0..MAX_AGE_ROUNDS {
             // Before the words and after them: a stamp is read by the generation that was present all the time.
@@ -241,9 +245,10 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     pub(crate) fn advance_by(self, generations: u64) -> usize {
         let _removing = self.lock_removing();
         if generations < self.generations.into() {
-            let mut steps = self.turns.steps();
-            let advance = |_| {
-                steps.next();
+            let advance = |generation| {
+                if generation > 0 {
+                    self.turns.take_to_change();
+                }
                 self.advance_locked()
             };
             return in_address_space((0..generations).map(advance).sum());

@@ -133,7 +133,7 @@ impl<B: Buckets> State<B> {
     /// Blocks while another thread takes an image, and as writers do.
     fn take_image(&self) -> Result<Image, Error> {
         let bytes = self.buckets.reached() * size_of::<u64>();
-        self.turns.take_locked();
+        self.turns.take_locked_unless(|| Some(self.turns.changes()));
         let image = self.try_image().map_err(|_| Error::OutOfMemory { bytes })?;
         self.turns.acquire_if(|| image.occupied + image.stashed.len() > 0);
         Ok(image)

@@ -9,6 +9,7 @@ use super::image::Image;
 use crate::error::{Error, InsertError};
 use crate::layout::{Encoding, both};
 use crate::sizing::{self, ENDLESS_ITEMS, MAX_DOUBLED};
+use crate::table::placing::geometry::Place;
 use crate::table::items::insert::is_known_by;
 use crate::table::placing::entry::Entry;
 use crate::table::placing::geometry::Place;
@@ -21,6 +22,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
     /// image. Each copy is an insert, and each that is taken back a removal.
     pub(crate) fn merge(self, image: &Image, max_capacity: u64) -> Result<(), Error> {
+        let storing = self.turns.take_to_store();
         // What is doubled is counted at the end: until then no snapshot is taken, and no value is removed.
         let _removing = self.lock_removing();
         if self.takes_too_much(image, max_capacity) {
@@ -33,9 +35,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // How much slots can know of a position: as long as the merge takes, no less.
         let least = self.buckets.known_bits();
         self.name_doubled(&image.doubled_of)?;
-        let mut added = 0;
+        let (mut added, mut steps) = (0, self.turns.steps_to_store(storing));
         for (at, entry) in self.entries_of(image).enumerate() {
-            match self.insert_parts(entry, least) {
+            match self.insert_parts(entry, least, &mut steps) {
                 Ok(entries) => added += entries,
                 Err(error) => {
                     for entry in self.entries_of(image).take(at) {
@@ -107,17 +109,22 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// The copies of an entry, doubled until as much is known of its parts as their buckets tell; all parts, or none.
     /// Says how many slots and entries of the stash they take that are not counted as doubled: none if each part is a
     /// further copy of one in the stash.
-    fn insert_parts(self, entry: Stashed, least: u32) -> Result<u64, InsertError> {
+    fn insert_parts(
+        self,
+        entry: Stashed,
+        least: u32,
+        steps: &mut StepsToStore<'_>,
+    ) -> Result<u64, InsertError> {
         if self.is_known(entry.place)
-            && let Some(added) = self.insert_copies(entry, least)?
+            && let Some(added) = self.insert_copies(entry, least, steps)?
         {
             return Ok(added);
         }
         let value = self.value_in(entry.place.entry.bits().into());
         self.name_doubled(&[(value, Counts::default())])?;
         let [low, high] = halves(entry);
-        let of_low = self.insert_parts(low, least)?;
-        let of_high = self.insert_parts(high, least).inspect_err(|_| {
+        let of_low = self.insert_parts(low, least, steps)?;
+        let of_high = self.insert_parts(high, least, steps).inspect_err(|_| {
             self.take_parts_back(low, least);
         })?;
         let doubled = Counts { copies: entry.copies as u64, entries: of_low.min(of_high) };
@@ -127,9 +134,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// All copies of an entry, or none: one as every insert, and all others into the stash. Says how many slots and
     /// entries of the stash they take. `Ok(None)`: less is known of its position than its buckets tell.
-    fn insert_copies(self, entry: Stashed, least: u32) -> Result<Option<u64>, InsertError> {
+    fn insert_copies(
+        self,
+        entry: Stashed,
+        least: u32,
+        steps: &mut StepsToStore<'_>,
+    ) -> Result<Option<u64>, InsertError> {
         let key = self.geometry().key_of(entry.place);
-        let storing = self.turns.take_to_store();
+        let storing = steps.next();
         let stored = self.insert_entry(key)?;
         storing.release_if(|| stored != Attempt::KnowsTooLittle);
         let mut added = match stored {
@@ -229,8 +241,9 @@ mod tests {
         let entry = Entry::knowing(table.key(1).entry.bits().into(), level);
         let short = Stashed { place: Place { position: 6, entry }, copies: 3 };
         let [low, _] = halves(Stashed { copies: 1, ..short });
+        let mut steps = table.turns.steps_to_store(table.turns.take_to_store());
         for entry in [short, low] {
-            table.insert_parts(entry, 0).unwrap();
+            table.insert_parts(entry, 0, &mut steps).unwrap();
         }
         assert_eq!((table.len(), table.stashed_copies()), (4, 2));
         table.grow_to(2 << level).unwrap();

@@ -139,11 +139,15 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let present = self.present();
         let word = self.buckets.words();
         let retires = |slot: Slot| self.value_in(slot.bits()) == value;
-        let (mut removed, mut steps) = (0, self.turns.steps());
-        for bucket in 0..present {
+        let any_retires = |&bucket: &usize| {
             // Acquire: with the word comes the number of entries that were dropped from it.
             let word = F::from_bits(word(bucket).load(Ordering::Acquire));
-            if word.slots_in_use().any(retires) {
+            word.slots_in_use().any(retires)
+        };
+        let mut steps = self.turns.steps(|| (0..present).filter(any_retires).count());
+        let mut removed = 0;
+        for bucket in 0..present {
+            if any_retires(&bucket) {
                 steps.next();
                 removed += self.sweep(bucket, retires) as u64;
             }
