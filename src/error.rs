@@ -156,6 +156,22 @@ pub enum Error {
         /// The layout with the shortest fingerprints that stores such values, if any does.
         other: Option<&'static str>,
     },
+    /// A table of this layout is not built for so many [values per key](crate::Builder::values_per_key), or [copies per
+    /// item](crate::Builder::copies_per_item); or it grows, and then it goes by its [target
+    /// load](crate::Builder::target_load).
+    ///
+    /// Request between 1 and `max`, or build it with the layout `other`. Where the number is larger, two buckets have room
+    /// for less than half of the values of a key: store the values elsewhere, and their place as the value.
+    ValuesPerKeyOutOfRange {
+        /// The layout.
+        layout: &'static str,
+        /// The requested number.
+        values_per_key: u32,
+        /// The greatest number in this layout; 1 if the table grows.
+        max: u32,
+        /// The layout with the longest fingerprints that can be built for so many, if any can.
+        other: Option<&'static str>,
+    },
     /// The number of generations was not said, or is out of range, or the layout has no room for it.
     ///
     /// Request between 2 and `max` [generations](crate::Builder::generations), or build the filter with the layout
@@ -221,7 +237,8 @@ pub enum Error {
     /// The snapshot is of a kind of filter that this release does not have.
     UnknownKind {
         /// The number of the kind. This release has 0 (a filter of fixed size), 1 (a growable filter), 2
-        /// and 3 (the same of maplets), 4 and 5 (of expiring filters).
+        /// and 3 (the same of maplets), 4 and 5 (of expiring filters), 8 and 10 (a filter and a maplet of fixed size
+        /// that were built for several [values per key](crate::Builder::values_per_key)).
         kind: u8,
     },
     /// The snapshot is of a layout that this release does not have for filters of this kind.
@@ -308,7 +325,7 @@ pub enum Error {
     /// The two filters to be merged are of fixed size, and have different numbers of slots. Filters that grow may have
     /// any sizes.
     ///
-    /// Build both for the same capacity.
+    /// Build both for the same capacity, and the same [values per key](crate::Builder::values_per_key), if they are told.
     OtherSize {
         /// The slots of this filter.
         slots: usize,
@@ -459,6 +476,19 @@ impl fmt::Display for Error {
                     ),
                     None => f.write_str("no layout stores them"),
                 }
+            }
+            Self::ValuesPerKeyOutOfRange { values_per_key, max: 1, .. } => write!(
+                f,
+                "a table that grows is not built for {values_per_key} values per key, or copies per item: leave the call \
+                 out, or request a lower target load"
+            ),
+            Self::ValuesPerKeyOutOfRange { layout, values_per_key, max, other } => {
+                write!(
+                    f,
+                    "a table in {layout} is built for 1 to {max} values per key, or copies per item, and \
+                     {values_per_key} were requested"
+                )?;
+                other.map_or(Ok(()), |other| write!(f, ": one in {other} is built for so many"))
             }
             Self::GenerationsOutOfRange { generations: 0, .. } => f.write_str(
                 "an expiring filter needs the number of its generations: call `generations`",

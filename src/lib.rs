@@ -176,6 +176,10 @@
 //! kicks is found, goes to the [*stash*](design#the-stash), a small hash table beside the buckets: once, with the
 //! number of its copies.
 //!
+//! There an entry takes several times the memory and the time. If items have several copies, or keys several values, tell
+//! the builder of a filter or a maplet of fixed size ([`copies_per_item`](Builder::copies_per_item),
+//! [`values_per_key`](Builder::values_per_key)): then it has room for nearly all of them in the buckets.
+//!
 //! # Growth
 //!
 //! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows with its items, a few buckets at a time:

@@ -3,8 +3,10 @@
 //! **Invariant:** a table of the size that is found holds as many items as were asked for, at a rate that is no higher;
 //! where there is none, that is an error.
 
+mod crowds;
 mod rates;
 
+pub(crate) use self::crowds::Room;
 use self::rates::weight;
 pub(crate) use self::rates::{false_positive_rate, false_positive_rate_of_grown};
 use crate::error::Error;
@@ -64,6 +66,8 @@ pub struct Request {
     pub(crate) expires: bool,
     /// The layout that was named, if one was.
     pub(crate) only: Option<LayoutId>,
+    /// The values per key of a maplet of fixed size, or the copies per item of a filter; one if nothing is said.
+    pub(crate) values_per_key: Option<u32>,
 }
 
 /// The table that a layout needs for a request.
@@ -90,8 +94,7 @@ impl Sizing {
         }
         let value_bits = request.value_bits_of(layout)?;
         let capacity = request.capacity.ok_or(Error::NoCapacity)?;
-        let properties = layout.properties();
-        let buckets = buckets_for(properties, capacity, properties.load)?;
+        let buckets = buckets_for(layout.properties(), capacity, request.room_in(layout)?.load)?;
         let (initial, max_capacity) = (buckets, capacity);
         Ok(Self { layout, initial, buckets, target_load: 0, value_bits, max_capacity })
     }
@@ -109,6 +112,7 @@ impl Sizing {
             return Err(no_such_layout(true));
         }
         let value_bits = request.value_bits_of(layout)?;
+        request.room_in(layout)?;
         let target_load = request.target_load_of(layout)?;
         let load = share(target_load);
         let extra_bits = properties.extra_bits(value_bits);
@@ -163,7 +167,7 @@ impl Sizing {
         Err(Error::RateOutOfReach { one_in: one_in(reached), other: Some(smallest.layout.name()) })
     }
 
-    /// The sizing of the layout with the smallest table that reaches the rate; without a rate, among
+    /// The sizing of the layout with the smallest table, its stash included, that reaches the rate; without a rate, among
     /// the layouts whose fingerprints are no shorter than the default layout's. If two tables have the
     /// same size, the layout with the shorter fingerprints is chosen: the other is no faster.
     fn smallest(request: Request) -> Result<Self, Error> {
@@ -176,7 +180,7 @@ impl Sizing {
         });
         let sizings = Self::of_each_layout(request).flatten();
         let suiting = sizings.filter(|sizing| sizing.rate(request) <= most);
-        if let Some(sizing) = suiting.min_by_key(|sizing| sizing.buckets) {
+        if let Some(sizing) = suiting.min_by_key(|sizing| sizing.bits(request)) {
             return Ok(sizing);
         }
         // A layout whose table is too large, or cannot be as full, might have suited. Otherwise the longest
@@ -187,6 +191,14 @@ impl Sizing {
             return Ok(sizing);
         }
         Err(Error::RateOutOfReach { one_in: one_in(sizing.rate(request)), other: None })
+    }
+
+    /// The memory of the buckets and, with [`values_per_key`](Request::values_per_key), of what is stashed at the
+    /// capacity, in bits.
+    fn bits(self, request: Request) -> u128 {
+        let stashed =
+            request.room_in(self.layout).map_or(0, |room| room.stashed_bits(self.max_capacity));
+        u128::from(self.buckets) * u128::from(u64::BITS) + stashed
     }
 
     /// The false-positive rate that counts for a request: of a table that holds all its items.
@@ -285,6 +297,22 @@ impl Request {
             && capacity <= max_capacity
             && holds(initial, capacity)
             && holds(most, max_capacity)
+    }
+
+    /// What room a table of this layout has for the values of a key.
+    pub(crate) fn room_in(self, layout: LayoutId) -> Result<Room, Error> {
+        let values_per_key = self.values_per_key.unwrap_or(1);
+        // One that grows goes by its target load.
+        let most = |layout: LayoutId| if self.grows { 1 } else { Room::most_values(layout) };
+        let has_room = |&layout: &LayoutId| (1..=most(layout)).contains(&values_per_key);
+        if has_room(&layout) {
+            return Ok(Room::of(layout, values_per_key));
+        }
+        let with_values = Self { values_per_key: None, ..self };
+        let others = LayoutId::of_tables(self.grows).filter(has_room);
+        let other = others.filter(|&other| with_values.value_bits_of(other).is_ok()).last();
+        let (layout, max, other) = (layout.name(), most(layout), other.map(LayoutId::name));
+        Err(Error::ValuesPerKeyOutOfRange { layout, values_per_key, max, other })
     }
 
     /// Bits of the value in each slot of a table of this layout; 0 for a filter.
@@ -551,6 +579,27 @@ mod tests {
             assert!((share - layout.properties().load).abs() < 0.001, "{}: {share}", layout.name());
         }
         LayoutId::ALL.iter().copied().for_each(check);
+    }
+
+    /// Of two layouts that reach the rate, the table of the one is smaller, and with its stash larger.
+    #[test]
+    fn what_is_stashed_counts_where_a_layout_is_chosen() {
+        let request = Request { values_per_key: Some(6), ..fixed(1_000_000, Some(2e-6)) };
+        let [chosen, other] = [Fp21x3, Fp32x2].map(|layout| Sizing::of(layout, request).unwrap());
+        assert!(other.rate(request) < 2e-6 && other.buckets < chosen.buckets);
+        assert_eq!(Sizing::new(request).unwrap().layout, Fp21x3);
+    }
+
+    #[test]
+    fn what_grows_is_not_built_for_several_values() {
+        for (values_per_key, is_built) in [(0, false), (1, true), (2, false), (u32::MAX, false)] {
+            let request = Request { values_per_key: Some(values_per_key), ..endless(0) };
+            let error = Sizing::new(request).err();
+            let layout = Fp16x4.name();
+            let expected =
+                Error::ValuesPerKeyOutOfRange { layout, values_per_key, max: 1, other: None };
+            assert_eq!(error, (!is_built).then_some(expected));
+        }
     }
 
     /// Against the sum over all values of a fingerprint.

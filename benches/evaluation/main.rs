@@ -7,6 +7,7 @@
 //!
 //! Nothing here is timed, and all keys are fixed: the figures do not depend on the machine.
 
+mod crowds;
 #[path = "../../src/tests/for_each_layout.rs"]
 mod for_each_layout;
 mod growth;
@@ -30,11 +31,12 @@ const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 /// The name of a figure, of its CSV file and of its table in the page; and what makes it.
 type Named = (&'static str, fn(&str) -> Figure);
 
-const FIGURES: [Named; 4] = [
+const FIGURES: [Named; 5] = [
     ("fig2", |name| occupancy::figure(name, [10, 15, 20])),
     ("fig3", |name| space::figure(name, 1 << 15)),
     ("fig4", |name| layouts::figure(name, 1_000_000)),
     ("growth", |name| growth::figure(name, 1 << 12, 10)),
+    ("crowds", |name| crowds::figure(name, 1 << 16)),
 ];
 
 /// Makes the figures of `docs/evaluation.md`: for each of them a CSV file and plots in `docs/evaluation/`,

@@ -402,9 +402,13 @@ pub fn size(items: u64, Layout { slots, scatter, load, .. }: Layout) -> Option<u
     (pairs <= (MOST_SLOTS / pair) as f64).then_some(2 * pairs as u64)
 }
 
+/// A number of a kind with this bit is that of a table of fixed size with more buckets than follow from its capacity.
+pub const ROOMY: u8 = 8;
+
 /// What a header says of a table; `None` if no table has these sizes.
 fn contents(header: &[u8], kind: u8, grows: bool, layout: Layout) -> Option<Contents> {
-    let (is_maplet, expires) = (kind >= 2, kind >= 4);
+    let is_roomy = kind & ROOMY > 0;
+    let (is_maplet, expires) = (kind % ROOMY >= 2, kind % ROOMY >= 4);
     let field = |at| number(header, at);
     let [first, words, max_buckets] = [at::FIRST, at::WORDS, at::MAX_BUCKETS].map(field);
     let [occupied, doubled, doubled_values] =
@@ -425,7 +429,13 @@ fn contents(header: &[u8], kind: u8, grows: bool, layout: Layout) -> Option<Cont
             && max_capacity as f64 <= holds(max_buckets)
     } else {
         let buckets = size(capacity, layout)?;
-        [first, words, max_buckets] == [buckets; 3]
+        let has_size = if is_roomy {
+            words > buckets && words <= 4 * buckets && words % 2 == 0
+        } else {
+            words == buckets
+        };
+        has_size
+            && [first, max_buckets] == [words; 2]
             && max_capacity == capacity
             && load == 0
             && doubled == 0
@@ -473,10 +483,10 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
         return Err(Error::Damaged);
     }
     let kind = header[at::KIND];
-    if kind > 5 {
+    if kind > 5 && ![ROOMY, ROOMY + 2].contains(&kind) {
         return Err(Error::UnknownKind { kind });
     }
-    let grows = kind % 2 == 1;
+    let (grows, expires) = (kind % 2 == 1, kind % ROOMY >= 4);
     let shape @ [encoding, fingerprint_bits, slots] =
         [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
     let layout = Layout::of_shape(shape).filter(|layout| !grows || layout.grows());
@@ -488,7 +498,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
     let bytes_of = |number, each| usize::try_from(number).expect("64 bits").saturating_mul(each);
     let end_of_stash = end_of_words + bytes_of(contents.stashed, PAIR);
     let end_of_doubled = end_of_stash.saturating_add(bytes_of(contents.doubled_values, COUNTED));
-    let end = end_of_doubled.saturating_add(if kind >= 4 { PAIR } else { 0 });
+    let end = end_of_doubled.saturating_add(if expires { PAIR } else { 0 });
     if bytes.len() < end.saturating_add(8) {
         return Err(Error::Truncated);
     }
@@ -496,7 +506,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
         return Err(Error::Damaged);
     }
     let mut values_end = 1 << contents.geometry.value_bits;
-    if kind >= 4 {
+    if expires {
         let numbers = [0, 8].map(|at| number(bytes, end_of_doubled + at));
         let generations = Generations::read(numbers, contents.geometry.value_bits);
         let at = contents.stashed as usize + contents.doubled_values as usize;

@@ -6,7 +6,7 @@ use coucal::{
     AnyLayout, Error, ExpiringCuckooFilter, Growable, Snapshot, StableHashBuilder, Storage,
 };
 
-use crate::format::{self, Contents, at};
+use crate::format::{self, Contents, ROOMY, at};
 use crate::modelled::{hash, keys};
 use crate::subject::{HASHER, Subject};
 use crate::{Kind, Layout};
@@ -36,7 +36,8 @@ pub fn judged(bytes: &[u8]) -> Result<Contents, Error> {
     let kinds = Kind::each(Layout::named("Fp16x4"), 1);
     let [filter, maplet, growing, growing_maplet] = &*kinds else { panic!("four kinds") };
     let of_types = [filter, growing, maplet, growing_maplet].map(|kind| kind.build(0, 0));
-    let its_kind = usize::from(*bytes.get(at::KIND).unwrap_or(&0)).min(TYPES.len() - 1);
+    let its_kind = bytes.get(at::KIND).map_or(0, |kind| usize::from(kind % ROOMY));
+    let its_kind = its_kind.min(TYPES.len() - 1);
     let hasher = at::HASHER..at::STASHED;
     let has_hasher = bytes.get(hasher.clone()) == of_types[0].bytes().get(hasher);
     // The type and the hasher are looked at before what follows the header.
@@ -119,7 +120,9 @@ fn is_restored(subject: &dyn Subject, contents: &Contents, snapshot: &Snapshot) 
     // One that grows does not count what is stashed: an entry of which all is known adds nothing.
     let is_counted = contents.stashed == 0 || !contents.geometry.grows;
     assert!(!is_counted || rate >= expected * (1.0 - 1e-5), "{rate}, {expected}");
-    if !contents.geometry.grows {
+    // One for keys with several values may have been built for any number of them.
+    let size = format::size(contents.capacity, contents.geometry.layout);
+    if !contents.geometry.grows && size == Some(contents.words) {
         let built = Kind::of(&contents).build(0, contents.capacity as usize);
         let emptied = subject.copied().expect("memory for a test");
         emptied.clear();

@@ -110,8 +110,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// The most memory that the table of the filter may take, in bytes, as [`Figures::memory_bytes`] counts it. Not in it
-    /// are the [stash](crate#what-finds-no-room), which may take more than the table where many items have more copies,
-    /// or keys more values, than two buckets have slots; and a snapshot, which takes twice what the table does while
+    /// are the [stash](crate#what-finds-no-room), which may take more than the table where many items have several copies,
+    /// or keys several values, and the builder was [not told](Self::values_per_key); and a snapshot, which takes twice what the table does while
     /// it is made.
     ///
     /// In place of a [capacity](Self::capacity): the filter is built for as many items as there is room for. One that
@@ -421,6 +421,7 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
             .field("capacity", &self.request.capacity)
             .field("max_capacity", &self.request.max_capacity)
             .field("memory_bytes", &self.request.memory_bytes)
+            .field("values_per_key", &self.request.values_per_key)
             .field("false_positive_rate", &self.request.rate)
             .field("target_load", &self.request.target_load.map(sizing::share))
             .finish_non_exhaustive()

@@ -97,17 +97,18 @@ pub use self::constructors::{MapletBuilder, Maplets};
 ///
 /// A capacity counts pairs: the values of all keys together. If keys have several values, some buckets fill up
 /// early, and part of the pairs is [stashed](crate#what-finds-no-room), where a pair takes more memory and lookups
-/// take longer. [`stats`](Self::stats) says how many there are. With a larger capacity, or more slots per
-/// bucket, fewer are stashed. With one to three values per key and 100,000 pairs, a maplet of the default layout
-/// that is built for this number stashes 6 % of them, and one that is built for a quarter more stashes fewer than ten
-/// and takes less memory.
+/// take longer. [`stats`](Self::stats) says how many there are.
+///
+/// Say how many values a key has: with [`values_per_key`](crate::Builder::values_per_key), a maplet of fixed size has more
+/// slots for its capacity, and takes less memory in all. With three values per key it stashes two of 1,000 pairs in place
+/// of one in nine. Or choose a layout with more slots per bucket.
 ///
 /// A maplet that grows keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. In
 /// [`Fp21x3`](crate::Fp21x3) and [`Fp32x2`](crate::Fp32x2), one of which it has [by
 /// default](crate::MapletBuilder::growable) for values of four bits or more, part of the pairs is stashed with two values
 /// per key already. If keys have two values or more on average, name a layout with more slots per bucket
 /// ([`Fp16x4`](crate::Fp16x4) stores up to 10 bits, with a [maximum](crate::MapletBuilder::max_capacity)), set a lower
-/// target load, or build a maplet of fixed size for a quarter more pairs, and look at `stats`.
+/// target load, or build a maplet of fixed size with `values_per_key`, and look at `stats`.
 ///
 /// The stashed values of a key lie side by side, and an operation on the key reads all of them (but
 /// [`contains_key`](Self::contains_key) stops at the first). So its time rises with their number, by some nanoseconds for

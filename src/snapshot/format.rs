@@ -32,6 +32,13 @@ const VERSION: u32 = 1;
 /// What is added to the number of a kind, if it is that of a table that grows.
 const GROWING_KIND: u8 = 1;
 
+/// What is added to the number of a kind of fixed size whose table has more buckets than follow from its capacity: it
+/// was built for several values per key, or copies per item.
+const ROOMY_KIND: u8 = 8;
+
+/// How many times as many buckets it has at the most.
+const MAX_ROOM: u64 = 4;
+
 /// What a table holds. The number of its kind is twice this one, and [`GROWING_KIND`] if it grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -100,7 +107,9 @@ impl Header {
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let kind = 2 * self.content as u8 + if self.grows { GROWING_KIND } else { 0 };
+        let kind = 2 * self.content as u8
+            + if self.grows { GROWING_KIND } else { 0 }
+            + if self.is_roomy() { ROOMY_KIND } else { 0 };
         let &Properties { encoding, bits, slots, .. } = self.layout.properties();
         let [v0, v1, v2, v3] = VERSION.to_le_bytes();
         let version = [v0, v1, v2, v3, kind, encoding, bits as u8, slots as u8];
@@ -127,6 +136,17 @@ impl Header {
         bytes
     }
 
+    /// Whether it has more buckets than follow from its capacity.
+    fn is_roomy(&self) -> bool {
+        let request = Request {
+            capacity: Some(self.capacity as u64),
+            value_bits: self.content.has_values().then_some(self.value_bits),
+            ..Request::default()
+        };
+        let has_more = |sizing: Sizing| sizing.buckets < self.sizes.buckets as u64;
+        !self.grows && Sizing::of(self.layout, request).is_ok_and(has_more)
+    }
+
     /// The header at the beginning of these bytes, if it is undamaged, of a version that is read, and of a table that
     /// this crate builds on some machine; and if this one has memory for it. If it is trusted: of a table in which
     /// something can be looked up, whatever it was built for.
@@ -150,8 +170,12 @@ impl Header {
             return Err(Error::Damaged);
         }
         let contents = [Content::Items, Content::Pairs, Content::Stamped];
-        let content = *contents.get(usize::from(kind / 2)).ok_or(Error::UnknownKind { kind })?;
-        let (has_values, grows) = (content.has_values(), kind & GROWING_KIND > 0);
+        let (is_roomy, grows) = (kind & ROOMY_KIND > 0, kind & GROWING_KIND > 0);
+        let content = contents.get(usize::from((kind & !ROOMY_KIND) / 2)).copied();
+        let content = content
+            .filter(|&content| !is_roomy || !grows && content != Content::Stamped)
+            .ok_or(Error::UnknownKind { kind })?;
+        let has_values = content.has_values();
         let layout = LayoutId::find(encoding, fingerprint_bits.into(), slots.into())
             .filter(|layout| !grows || layout.properties().growth.is_some())
             .ok_or(Error::UnknownLayout { encoding, fingerprint_bits, slots })?;
@@ -177,7 +201,12 @@ impl Header {
             if grows {
                 return request.may_grow(layout, initial, max_buckets) && buckets <= max_buckets;
             }
-            let fits = |sizing: Sizing| sizing.buckets == buckets && max_capacity == capacity;
+            let fits = |sizing: Sizing| {
+                let (least, most) = (sizing.buckets, sizing.buckets.saturating_mul(MAX_ROOM));
+                let has_size =
+                    if is_roomy { least < buckets && buckets <= most } else { least == buckets };
+                has_size && max_capacity == capacity
+            };
             [initial, max_buckets] == [buckets; 2]
                 && [doubled, target_load.into()] == [0; 2]
                 && Sizing::of(layout, request).is_ok_and(fits)

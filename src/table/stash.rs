@@ -31,6 +31,7 @@
 //! growing table that was restored may have fewer versions, and so other groups that share one. Nothing that is stored
 //! depends on that: it is decided by the group alone.
 
+use super::buckets::stripes::Locked;
 use super::items::insert::Duplicates;
 use super::placing::entry::{Entry, Values};
 use super::placing::geometry::{self, Key, Place};
@@ -38,7 +39,6 @@ use super::shared::cells::{
     CellWords, Cells, MAX_COPIES, Match, Progress, StashQuery, Stashed, Writer,
 };
 use super::shared::doubled::Counts;
-use super::buckets::stripes::Locked;
 use super::{Attempt, Buckets, State, Table, prefix};
 use crate::error::InsertError;
 use crate::layout::Encoding;
@@ -534,7 +534,9 @@ mod tests {
         (0..5).for_each(|_| table.insert(stashed).unwrap());
         let is_beside = |&key: &Key| {
             table.group_of(key) == table.group_of(stashed)
-                && [key.first, key.second].iter().all(|&p| p != stashed.first && p != stashed.second)
+                && [key.first, key.second]
+                    .iter()
+                    .all(|&p| p != stashed.first && p != stashed.second)
         };
         let mut others = (1 << 40..1 << 41).map(|hash| table.key(geometry::mix(hash)));
         let mut removals = 0;

@@ -25,6 +25,8 @@ enum Call {
     Growable,
     TargetLoad(u32),
     Layout(Named),
+    /// Of a filter: copies per item.
+    ValuesPerKey(u32),
 }
 
 /// By type, by name, or any.
@@ -46,6 +48,7 @@ struct Asked {
     grows: bool,
     target_load: Option<u32>,
     layout: Option<Named>,
+    values_per_key: Option<u32>,
 }
 
 impl Asked {
@@ -54,6 +57,7 @@ impl Asked {
         match call {
             Call::ValueBits(_) => is_maplet,
             Call::TargetLoad(_) => self.grows,
+            Call::ValuesPerKey(_) => !self.grows,
             Call::Layout(Named::ByName(name)) => !self.grows || Layout::named(name).grows(),
             _ => true,
         }
@@ -69,6 +73,7 @@ impl Asked {
             Call::Growable => self.grows = true,
             Call::TargetLoad(load) => self.target_load = Some(load),
             Call::Layout(layout) => self.layout = Some(layout),
+            Call::ValuesPerKey(values) => self.values_per_key = Some(values),
         }
     }
 
@@ -90,6 +95,9 @@ impl Asked {
         assert_eq!(geometry.layout.name, figures.layout_name);
         assert_eq!(geometry.grows, self.grows);
         assert_eq!(geometry.value_bits, self.value_bits.unwrap_or(0));
+        let values_per_key = self.values_per_key.unwrap_or(1);
+        assert_eq!(figures.values_per_key, values_per_key);
+        assert!(values_per_key == 1 || !self.grows);
         let capacity = contents.capacity as usize;
         if self.memory.is_none() || self.grows {
             assert_eq!(capacity, self.capacity.unwrap_or(0));
@@ -126,6 +134,9 @@ impl Asked {
             }
             Error::BudgetTooSmall { bytes, needed } => self.memory == Some(bytes) && needed > bytes,
             Error::ValueBitsOutOfRange { value_bits, .. } => self.value_bits == Some(value_bits),
+            Error::ValuesPerKeyOutOfRange { values_per_key, max, .. } => {
+                self.values_per_key == Some(values_per_key) && (max == 1) == self.grows
+            }
             Error::NoSuchLayout { grows: true, .. } => {
                 self.grows && self.layout_name().is_some_and(|name| !Layout::named(name).grows())
             }
@@ -149,7 +160,7 @@ fn built<S: Subject>(
 /// Two functions that make these calls one after the other and build, from a builder of fixed size and from one that
 /// grows. Each call may have a builder of another type as its result, so the functions call themselves and each other.
 macro_rules! functions {
-    ($fixed:ident $growing:ident $builder:ident $value_bits:path) => {
+    ($fixed:ident $growing:ident $builder:ident $value_bits:path, $values_per_key:path) => {
         fn $fixed<L>(builder: $builder<L, StableHashBuilder>, calls: &[Call]) -> Built
         where
             L: GrowingLayout + coucal::Layout + Held,
@@ -165,6 +176,7 @@ macro_rules! functions {
                 Call::MaxCapacity(items) => $growing(builder.max_capacity(items), rest),
                 Call::Growable => $growing(builder.growable(), rest),
                 Call::TargetLoad(_) => unreachable!("only where it grows"),
+                Call::ValuesPerKey(values) => $fixed($values_per_key(builder, values), rest),
                 Call::Layout(Named::Fp32x2) => $fixed(builder.layout::<Fp32x2>(), rest),
                 Call::Layout(Named::Any) => $fixed(builder.any_layout(), rest),
                 Call::Layout(Named::ByName(name)) => {
@@ -187,6 +199,7 @@ macro_rules! functions {
                 Call::ValueBits(bits) => $growing($value_bits(builder, bits), rest),
                 Call::MaxCapacity(items) => $growing(builder.max_capacity(items), rest),
                 Call::Growable => $growing(builder.growable(), rest),
+                Call::ValuesPerKey(_) => unreachable!("only of fixed size"),
                 Call::TargetLoad(load) => {
                     $growing(builder.target_load(f64::from(load) / 1000.0), rest)
                 }
@@ -200,8 +213,8 @@ macro_rules! functions {
     };
 }
 
-functions!(filter growing_filter Builder no_values);
-functions!(maplet growing_maplet MapletBuilder MapletBuilder::value_bits);
+functions!(filter growing_filter Builder no_values, Builder::copies_per_item);
+functions!(maplet growing_maplet MapletBuilder MapletBuilder::value_bits, MapletBuilder::values_per_key);
 
 fn no_values<B>(_: B, _: u32) -> B {
     unreachable!("a filter has no values")
@@ -228,6 +241,7 @@ fn call() -> impl Strategy<Value = Call> {
         Just(Call::Growable),
         (480..900_u32).prop_map(Call::TargetLoad),
         named.prop_map(Call::Layout),
+        (0..36_u32).prop_map(Call::ValuesPerKey),
     ]
 }
 

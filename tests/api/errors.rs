@@ -53,6 +53,10 @@ fn what_the_messages_are_put_together_from() {
     };
     let generations =
         |generations, max, other| Error::GenerationsOutOfRange { generations, max, other };
+    let per_key = |values_per_key, max, other| {
+        let layout = "Fp32x2";
+        Error::ValuesPerKeyOutOfRange { layout, values_per_key, max, other }
+    };
     let all = [
         (Error::Stopped { index: 9, stored: 9, cause: &FULL }, "the first 9 items and no more: "),
         (Error::Stopped { index: 9, stored: 8, cause: &FULL }, "stored 8 of the first 9 items"),
@@ -84,6 +88,9 @@ fn what_the_messages_are_put_together_from() {
             "of 9 bytes is too small: this filter needs 99",
         ),
         (bits(0, None), "a maplet needs the length of its values"),
+        (per_key(9, 8, other), "in Fp32x2 is built for 1 to 8 values per key"),
+        (per_key(9, 8, other), "and 9 were requested: one in Fp21x3 is built for so many"),
+        (per_key(3, 1, None), "that grows is not built for 3 values per key"),
         (generations(0, 256, None), "needs the number of its generations"),
         (generations(16, 8, Some("Fp9x7")), "2 to 8 generations, and 16 were requested: one in Fp"),
         (

@@ -2,6 +2,7 @@
 
 mod batches;
 mod capacity;
+mod crowds;
 mod full;
 mod growth;
 mod promises;

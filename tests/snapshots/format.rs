@@ -96,6 +96,11 @@ fn golden_files(layout: Layout) {
     let [filter, maplet] = [filter.build(40, 40), maplet.build(60, 60)];
     assert!(golden(layout, "", &*filter, &of_filter(20)).stashed().1 > 0);
     assert!(golden(layout, "-maplet", &*maplet, &of_maplet(20, 7)).stashed().1 > 0);
+    // For items with several copies, and keys with several values.
+    let filter = layout.filters().copies_per_item(layout.slots as u32).capacity(40).build();
+    let maplet = layout.maplets(3).values_per_key(layout.slots as u32).capacity(60).build();
+    golden(layout, "-copies", &filter.unwrap(), &of_filter(20));
+    golden(layout, "-values", &maplet.unwrap(), &of_maplet(20, 7));
 }
 
 /// Before the first split, in the middle of the second level, and after three doublings: in each of them

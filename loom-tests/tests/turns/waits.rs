@@ -165,8 +165,16 @@ mod filters {
     }
 
     const HOLDERS: [&str; 3] = ["clear", "snapshot", "merge_into"];
-    const WAITING: [&str; 8] =
-        ["clear", "snapshot", "merge_into", "insert", "merge", "insert_if_absent", "remove", "count"];
+    const WAITING: [&str; 8] = [
+        "clear",
+        "snapshot",
+        "merge_into",
+        "insert",
+        "merge",
+        "insert_if_absent",
+        "remove",
+        "count",
+    ];
 
     #[test]
     fn pairs_of_operations_end() {

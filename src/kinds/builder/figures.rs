@@ -32,13 +32,22 @@ pub struct Figures {
     /// The number of items that it holds at its maximum size. The capacity, if it does not grow.
     pub max_capacity: usize,
     /// The memory that it takes with the given number of items, in bytes: no more than that, without what the
-    /// [stash](crate#what-finds-no-room) takes, which has few items or none. One that grows may take less: by up to a
+    /// [stash](crate#what-finds-no-room) takes, which has few items or none, unless
+    /// [`stashed_share`](Self::stashed_share) says otherwise. One that grows may take less: by up to a
     /// quarter, since splits double fewer entries than they may, and below 40 KB by more, since it takes memory in
     /// large steps there; and a maplet or an expiring filter that grows takes 16 to 32 bytes more for each value, or
     /// generation, of which they have doubled an entry.
     pub memory_bytes: usize,
     /// The same in bits, in proportion to these items. Infinite for no items.
     pub bits_per_item: f64,
+    /// The share of the slots that these items take, those that are stashed included.
+    pub load_factor: f64,
+    /// The [values per key](Builder::values_per_key), or [copies per item](Builder::copies_per_item), that it is built
+    /// for; 1 if nothing is said.
+    pub values_per_key: u32,
+    /// The share of its items that is stashed when it holds its capacity and each key has so many values: an estimate.
+    /// Each of them takes 15 to 30 bytes beside [`memory_bytes`](Self::memory_bytes).
+    pub stashed_share: f64,
     /// The share of absent items that it reports as present with these items. Of a maplet: the mean number of
     /// candidates for an absent key.
     pub false_positive_rate: f64,
@@ -71,7 +80,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
                 Error::AboveCapacity { wanted: items, capacity }
             });
         }
+        let room = request.room_in(sizing.layout)?;
         let buckets = sizing.buckets_with(items as u64);
+        let slots = buckets as f64 * sizing.layout.properties().slots as f64;
         let bytes = itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, buckets);
         Ok(Figures {
             layout_name: sizing.layout.name(),
@@ -79,6 +90,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             max_capacity,
             memory_bytes: sizing::in_address_space(bytes),
             bits_per_item: bytes as f64 * 8.0 / items as f64,
+            load_factor: items as f64 / slots,
+            values_per_key: room.values_per_key,
+            stashed_share: room.stashed,
             false_positive_rate: sizing.false_positive_rate_at(items as u64),
         })
     }

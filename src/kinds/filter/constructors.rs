@@ -6,7 +6,7 @@ use super::{CuckooFilter, GrowableCuckooFilter};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::kinds::builder::{Builder, Figures, built};
-use crate::layout::Fp16x4;
+use crate::layout::{Fp16x4, Layout};
 use crate::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::NoValues;
@@ -18,6 +18,35 @@ impl Default for Builder {
     }
 }
 
+/// Items with several copies, in a filter of fixed size.
+impl<L: Layout, S> Builder<L, S> {
+    /// How many copies an item has, for a multiset of items with several: from 1, which is the default, to four times
+    /// the slots of a bucket of the [layout](crate::Layout).
+    ///
+    /// As [`values_per_key`](Self::values_per_key) of a maplet: the two buckets of an item must have room for all its
+    /// copies, so the table gets more free slots, and the [capacity](Self::capacity), in copies, is met at a lower load.
+    /// Without it, a filter for items with three copies [stashes](crate#what-finds-no-room) one copy in nine. A filter that
+    /// grows goes by its [target load](Self::target_load) and not by a capacity: for it, this is an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().capacity(30_000).copies_per_item(3).build()?;
+    /// for item in 0..10_000 {
+    ///     filter.insert_all([item; 3])?;
+    /// }
+    /// assert_eq!(filter.count(&7), 3);
+    /// assert!(filter.stats().stashed_copies < 300);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn copies_per_item(mut self, copies: u32) -> Self {
+        self.request.values_per_key = Some(copies);
+        self
+    }
+}
+
 /// What is built: a filter.
 impl<L: Storage, S> Builder<L, S> {
     /// Builds an empty filter.
@@ -26,7 +55,8 @@ impl<L: Storage, S> Builder<L, S> {
     ///
     /// [`Error::NoCapacity`], [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`],
     /// [`Error::MaxCapacityTooLow`], [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`], [`Error::NoSuchLayout`]
-    /// for one that is named and cannot grow, and [`Error::OutOfMemory`].
+    /// for one that is named and cannot grow, [`Error::ValuesPerKeyOutOfRange`] for
+    /// [`copies_per_item`](Self::copies_per_item), and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///

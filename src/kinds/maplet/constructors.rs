@@ -6,7 +6,7 @@ use super::{CuckooMaplet, GrowableCuckooMaplet};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::kinds::builder::{Builder, Figures, built};
-use crate::layout::Fp16x4;
+use crate::layout::{Fp16x4, Layout};
 use crate::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::ValueBits;
@@ -74,7 +74,8 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// # Errors
     ///
     /// Those of a [filter](Builder::build), and [`Error::ValueBitsOutOfRange`] for [value bits](Self::value_bits) that
-    /// are not given or do not fit into the layout.
+    /// are not given or do not fit into the layout. [`Error::ValuesPerKeyOutOfRange`] is that of
+    /// [`values_per_key`](Self::values_per_key).
     ///
     /// # Examples
     ///
@@ -109,6 +110,59 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// ```
     pub fn figures(&self, pairs: usize) -> Result<Figures, Error> {
         self.figures_of::<ValueBits>(pairs, size_of::<CuckooMaplet<L, S>>())
+    }
+}
+
+/// Keys with several values, in a maplet of fixed size.
+impl<L: Layout, S> MapletBuilder<L, S> {
+    /// How many values a key has, for keys with several: from 1, which is the default, to four times the slots of a
+    /// bucket of the [layout](crate::Layout).
+    ///
+    /// The two buckets of a key must have room for all its values. So for keys with several values a table needs more
+    /// free slots, or it [stashes](crate#what-finds-no-room) many pairs, and these cost more memory and time than free
+    /// slots do. With this number, the [capacity](Self::capacity) is still that of pairs, and is met at the load at which
+    /// the maplet with its stash is smallest. In the default layout, with values of 6 bits:
+    ///
+    /// | values per key | load | bits per pair | without the call | pairs that are stashed | without the call |
+    /// |---|---|---|---|---|---|
+    /// | 1 | 96 % | 16.8 | 16.8 | 0 | 0 |
+    /// | 2 | 87 % | 18.6 | 26 | 0 | 4.1 % |
+    /// | 3 | 69 % | 23.7 | 37 | 0.2 % | 11 % |
+    /// | 4 | 63 % | 30 | 54 | 1.5 % | 14 % |
+    /// | 8 | 46 % | 73 | 91 | 20 % | 36 % |
+    ///
+    /// Up to as many values as a bucket has slots, few pairs are stashed. Beyond that, a layout with more slots stashes
+    /// fewer; and with more than two buckets have slots, the others of each key are always stashed.
+    /// [`figures`](Self::figures) says how many are.
+    ///
+    /// If keys have different numbers of values, take one that few of them exceed. It is of no use where some keys have
+    /// most of the pairs: what these have is stashed at any load. A maplet that grows goes by its
+    /// [target load](Self::target_load) and not by a capacity: for it, this is an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, Error};
+    ///
+    /// // In which three of 64 runs is a key?
+    /// let builder = CuckooMaplet::builder().capacity(30_000).value_bits(6).values_per_key(3);
+    /// let runs = builder.clone().build()?;
+    /// for key in 0..10_000 {
+    ///     for run in [key % 61, key % 61 + 1, key % 61 + 2] {
+    ///         runs.insert(&key, run)?;
+    ///     }
+    /// }
+    /// let stashed = runs.stats().stashed_entries as f64 / 30_000.0;
+    /// assert!(stashed < 0.01 && builder.figures(30_000)?.stashed_share < 0.01);
+    ///
+    /// let error = builder.clone().values_per_key(17).build().unwrap_err();
+    /// assert!(matches!(error, Error::ValuesPerKeyOutOfRange { max: 16, .. }));
+    /// assert!(builder.growable().build().is_err());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn values_per_key(mut self, values: u32) -> Self {
+        self.request.values_per_key = Some(values);
+        self
     }
 }
 

@@ -956,7 +956,8 @@ mod tests {
                 let choice = filled.choose::<4>(number, is_wanted);
                 assert_eq!(grown.choose(number, is_wanted), choice);
                 assert!(choice.into_iter().flatten().all(is_wanted));
-                let mut distinct: Vec<_> = choice.into_iter().flatten().map(random_operations::name_of).collect();
+                let mut distinct: Vec<_> =
+                    choice.into_iter().flatten().map(random_operations::name_of).collect();
                 distinct.sort_unstable();
                 distinct.dedup();
                 assert_eq!(distinct.len(), choice.into_iter().flatten().count());

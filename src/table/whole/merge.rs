@@ -9,7 +9,7 @@ use super::image::Image;
 use crate::error::{Error, InsertError};
 use crate::layout::{Encoding, both};
 use crate::sizing::{self, ENDLESS_ITEMS, MAX_DOUBLED};
-use crate::table::placing::geometry::Place;
+use crate::sync::StepsToStore;
 use crate::table::items::insert::is_known_by;
 use crate::table::placing::entry::Entry;
 use crate::table::placing::geometry::Place;
