@@ -254,7 +254,8 @@
 //! | `insert_if_absent`, item present | nobody, unless the item is moved meanwhile: then two stripes | these, for two loads |
 //! | `insert_if_absent`, item absent | two stripes, three for the last kick of a path | these |
 //! | `remove`, item present | one stripe | that stripe, for loads of both buckets and one store |
-//! | `remove`, `count`, `insert_if_absent`, something of the version group [stashed](#what-finds-no-room) | unless they return without a lock: two stripes, and the mutex of the shard, for another writer there. `remove`, when it has freed a slot: the same for a stashed entry | these, for loads of both buckets, a search in the stash, and some stores |
+//! | `remove`, `count`, `insert_if_absent`, something of the item, or of its key, [stashed](#what-finds-no-room) | unless they return without a lock: two stripes, and the mutex of the shard, for another writer there | these, for loads of both buckets, a search in the stash, and some stores |
+//! | `remove` that has freed a slot, something of the version group stashed: one in 64 | the mutex of the shard; then, for each entry for which there is room, two stripes and the mutex | the mutex, for a search in the shard and loads of some buckets; then these, for some stores |
 //! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
 //! | `insert_many`, `insert_all`, `insert_if_absent_many`, `insert_if_absent_all`, `remove_many` | as `insert`, `insert_if_absent` and `remove`, for each item by itself | as these; nothing between two items |
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |

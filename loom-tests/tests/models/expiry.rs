@@ -50,6 +50,15 @@ models_of_three! {
     // The buckets may be swept by then.
     going_back_beside_a_sweep: [x1, low] = goes_back::<L>()
         => [remove(low)] || [remove_value(x1, 1)], 220, 2;
+    // The other value of the key leaves its slot, and this one takes it, unless it has left.
+    own_value_going_back_beside_a_sweep: [x, x1] = adding(
+        with(Setup::<Maplet<L>>::new(4), [(0, 1); 2], |s, [_, low]| s.fill_but_one(0, low).fill(1, low)),
+        |s, [x, _]| {
+            let x1 = s.with_value(x, 1);
+            s.store(0, &[x]).stash(&[x1]);
+            [x, x1]
+        },
+    ) => [remove(x)] || [remove_value(x1, 1)], 100, 2;
     // Of two stashed values of one key one leaves, and the other is removed.
     stashed_value_beside_a_removal_of_another: [x1, x2] = storing(
         with_another(goes_back::<L>()), |s, [_, x2]| s.stash(&[x2]),

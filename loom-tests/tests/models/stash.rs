@@ -70,6 +70,15 @@ models_of_three! {
     // There is one copy, and two free slots.
     two_that_make_it_go_back: [x, low] = goes_back::<L>()
         => [remove(low)] || [remove(low.swapped()), contains(x)], 570, 2;
+    // Something of their group is stashed all the time, so both ask the tags under their stripes. One of them stores it.
+    insert_if_absent_by_the_tags_beside_a_stashed_insert: [x, low] = adding(full::<L>(), |s, [x, low]| {
+        beside_another_of_the_group(s, [x]);
+        [x, low]
+    }) => [insert(x)] || [remove(low), maybe(insert_if_absent(x.swapped()))], 590, 2;
+    removal_by_the_tags_beside_a_copy_into_the_stash: [x, _] = adding(room_for_one::<L>(), |s, [x, low]| {
+        s.store(0, &[x]);
+        [x, low]
+    }) => [insert(x)] || [remove(x), contains(x.swapped())] || [contains(x)], 590, 2;
     clear_against_lookup: [x] = storing(one_item::<L, 0>([]), |s, x| s.stash(&x))
         => [clear(), !contains(x), insert(x)]
         || [maybe(contains(x)), maybe(contains(x.swapped()))], 87_000, 3;
@@ -164,6 +173,15 @@ models_of_three! {
         s.stash(&[xb]);
         [xa, xb]
     }) => [resize_stash(xa, 4)] || [get(xa, [xa, xb])], 2300, 1;
+    // A value of the key leaves a slot, and the one that is stashed takes it at once.
+    own_value_going_back_against_get: [xa, xb] = own_goes_back::<L>()
+        => [remove(xb)] || [get(xa, [xa]), contains_key(xa)], 590, 2;
+    own_value_going_back_against_lookup: [xa, xb] = own_goes_back::<L>()
+        => [remove(xb)] || [contains_key(xa), contains(xa)], 590, 2;
+    own_value_going_back_against_insert_if_absent: [xa, xb] = own_goes_back::<L>()
+        => [remove(xb)] || [!insert_if_absent(xa)], 590, 2;
+    own_value_going_back_against_removal: [xa, xb] = own_goes_back::<L>()
+        => [remove(xb), !contains_key(xa)] || [remove(xa)], 590, 2;
     replacement_against_removal: [xa, xb] = one_stashed::<L>()
         => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 20_000, 3;
     two_replacements: [xa, xb, xc] = adding(
@@ -244,6 +262,20 @@ fn growing<L: GrowingLayout + Layout>() -> With<Growable<L>, 1> {
 /// `[xa, xb]`.
 fn two_values<L: Layout>() -> With<Maplet<L>, 2> {
     adding(full(), |s, [xa, _]| [xa, s.with_value(xa, 1)])
+}
+
+/// Buckets 0 and 1 are full, one slot with `xb`; `xa` is in the stash.
+///
+/// `[xa, xb]`.
+fn own_goes_back<L: Layout>() -> With<Maplet<L>, 2> {
+    adding(
+        with(Setup::new(4), [(0, 1); 2], |s, [_, low]| s.fill_but_one(0, low).fill(1, low)),
+        |s, [xa, _]| {
+            let xb = s.with_value(xa, 1);
+            s.store(0, &[xb]).stash(&[xa]);
+            [xa, xb]
+        },
+    )
 }
 
 /// The same, with xa in the stash.

@@ -245,8 +245,21 @@ pub const FAULTS: &[Fault] = faults! {
     try_place_locked: "an insert_if_absent does not look in the stash under its stripes"
         without "|| self.is_stashed(key, with_value)" => "stash::two_inserts_if_absent_of_one_item";
     change_seen: "a removal does not look for stashed entries under its stripe"
-        without "if self.versions().any_stashed(self.geometry().version_group(key)) { return Some(false); }"
+        without "if self.may_be_stashed(key) { return Some(false); }"
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
+    store_absent: "an insert_if_absent does not ask the tags under its stripes"
+        replace "!self.may_be_stashed(key)" with "true"
+        => "stash::insert_if_absent_by_the_tags_beside_a_stashed_insert";
+    unstash_own: "a value leaves the stash before it is in its bucket"
+        replace "self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored"
+        with "{
+            self.take_from_stash(key, &mut writer, found, 1);
+            self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::NoRoom
+        }"
+        => "stash::own_value_going_back_against_";
+    unstash_own: "what leaves goes back to a bucket of its key"
+        replace "self.is_retiring(entry.bits().into())" with "false"
+        => "expiry::own_value_going_back_beside_a_sweep";
 
     // The bound of a lookup.
     contains_inconclusive: "an inconclusive lookup answers false"
