@@ -507,13 +507,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         mut new: impl FnMut(u32) -> Option<u32>,
     ) -> Result<Option<u32>, Error> {
         let key = Prehashed(self.hash_of(key));
-        let mut attempts = self.inner.state.turns.attempts();
         // Without a bound: each time that it is overtaken, another thread has changed or removed the value.
         loop {
-            let least = attempts.step(|| {
-                by_encoding!(lookup: self.inner, table => {
-                    table.least_value(table.key(key.0), |value| value)
-                })
+            let least = by_encoding!(lookup: self.inner, table => {
+                table.least_value(table.key(key.0), |value| value)
             });
             let Some(old) = least else {
                 return Ok(None);
@@ -521,7 +518,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
             let Some(new) = new(old) else {
                 return Ok(Some(old));
             };
-            if attempts.step(|| self.replace(&key, old, new))? {
+            if self.replace(&key, old, new)? {
                 return Ok(Some(old));
             }
         }

@@ -12,7 +12,7 @@
 //! | a batch | one for each item |
 //! | `age` | one: an item has one entry, whose stamp was there at some instant |
 //! | `get` | two: the values of a key are not read at one instant |
-//! | `update` | two: a lookup of one value, and a replacement. If another thread was faster, the next attempt goes on in the second turn: to be overtaken once shows that the value is asked for again |
+//! | `update` | two: a lookup of one value, and a replacement. If another thread was faster, two more |
 //! | `snapshot`, `try_clone` | one |
 //! | `merge` | one at the other table, as a snapshot; two at this one: of the first entry, and of all others |
 //! | `clear`, `remove_value`, `advance` | two: of all buckets that have something to remove but the last one, and of that one. So between them some entries are left, and not all |

@@ -79,14 +79,6 @@ pub(crate) struct StepsToStore<'a> {
     storing: Storing<'a>,
 }
 
-/// The steps of attempts, of which each has two.
-pub(crate) struct Attempts<'a> {
-    turns: &'a Turns,
-    steps: usize,
-    /// How many turns there were after the last step.
-    taken: usize,
-}
-
 impl Turns {
     pub(crate) fn new() -> Self {
         assert_in_model();
@@ -135,7 +127,7 @@ impl Turns {
             self.asking.store(true, Ordering::Relaxed);
             let unchanged = self.in_this_turn(&unchanged);
             self.asking.store(false, Ordering::Relaxed);
-            (self.arrivals.load(Ordering::Relaxed), self.taken(), unchanged)
+            (self.arrivals.load(Ordering::Relaxed), self.taken.load(Ordering::Relaxed), unchanged)
         };
         let before = now();
         // It fails, and so orders nothing. A load would order nothing either. But of the loads of an atomic loom
@@ -146,12 +138,8 @@ impl Turns {
         if before.0 != after.0 && (is_alone || after.2.is_some() && before.2 == after.2) {
             loom::skip_branch();
         }
-        self.count_turn(after.2.is_none());
-    }
-
-    fn count_turn(&self, is_change: bool) {
         self.taken.fetch_add(1, Ordering::Relaxed);
-        self.changes.fetch_add(usize::from(is_change), Ordering::Relaxed);
+        self.changes.fetch_add(usize::from(after.2.is_none()), Ordering::Relaxed);
     }
 
     /// Locks what others hold for several turns.
@@ -225,15 +213,6 @@ impl Turns {
         result
     }
 
-    fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
-    }
-
-    /// For what tries until no other thread was faster.
-    pub(crate) fn attempts(&self) -> Attempts<'_> {
-        Attempts { turns: self, steps: 0, taken: 0 }
-    }
-
     /// How many turns there were for changes.
     pub(crate) fn changes(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
@@ -297,22 +276,6 @@ impl Steps<'_> {
         let left = self.before_second.checked_sub(1);
         self.before_second = left.unwrap_or(usize::MAX);
         left.is_none()
-    }
-}
-
-impl Attempts<'_> {
-    /// Calls a step of the first attempt, which takes a turn. Those of later ones go on in the last turn of the first,
-    /// unless another thread has had one since then: to be overtaken once shows all that follows from it.
-    pub(crate) fn step<R>(&mut self, step: impl FnOnce() -> R) -> R {
-        let goes_on = self.steps >= 2 && self.taken == self.turns.taken();
-        let result = if goes_on { self.turns.in_this_turn(step) } else { step() };
-        if goes_on {
-            // Another thread may have come to its turn since this one had it.
-            self.turns.count_turn(true);
-        }
-        self.steps += 1;
-        self.taken = self.turns.taken();
-        result
     }
 }
 

@@ -9,8 +9,6 @@ pub(crate) struct Turns;
 
 pub(crate) struct Steps;
 
-pub(crate) struct Attempts;
-
 pub(crate) struct StepsToStore<'a>(PhantomData<&'a Turns>);
 
 pub(crate) struct Storing;
@@ -58,11 +56,6 @@ impl Turns {
     }
 
     #[inline(always)]
-    pub(crate) fn attempts(&self) -> Attempts {
-        Attempts
-    }
-
-    #[inline(always)]
     pub(crate) fn changes(&self) -> usize {
         0
     }
@@ -90,13 +83,6 @@ impl Steps {
 
     #[inline(always)]
     pub(crate) fn next_unless(&mut self, _: impl FnOnce() -> bool) {}
-}
-
-impl Attempts {
-    #[inline(always)]
-    pub(crate) fn step<R>(&mut self, step: impl FnOnce() -> R) -> R {
-        step()
-    }
 }
 
 impl StepsToStore<'_> {
