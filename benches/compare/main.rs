@@ -8,6 +8,7 @@ mod batches;
 mod beside;
 mod callers;
 mod counters;
+mod crowds;
 mod expiry;
 mod filters;
 mod growth;
@@ -56,8 +57,8 @@ fn allocated() -> usize {
 /// is replaced if the output folder is docs.
 #[derive(Parser)]
 struct Arguments {
-    /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots, stash, views,
-    /// expiry (beside other ways to forget), counters, callers (a loop and a large function), hashers (the stable one
+    /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots, stash, crowds
+    /// (keys with several values), views, expiry (beside other ways to forget), counters, callers (a loop and a large function), hashers (the stable one
     /// beside the default one), keyed (hashers with a secret key beside the default one), or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
@@ -91,7 +92,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 13] = [
+static TOPICS: [Topic; 14] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -99,6 +100,7 @@ static TOPICS: [Topic; 13] = [
     maplets::TOPIC,
     snapshots::TOPIC,
     stash::TOPIC,
+    crowds::TOPIC,
     views::TOPIC,
     expiry::TOPIC,
     counters::TOPIC,
@@ -214,6 +216,7 @@ mod tests {
             [3, 1],
             [3, 1],
             [2, 1],
+            [1, 0],
             [1, 0],
             [1, 0],
             [2, 0],
