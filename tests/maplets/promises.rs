@@ -86,6 +86,23 @@ fn candidates_are_an_iterator() {
     }
 }
 
+/// The value has changed since it was read: the update is done with the new one.
+#[test]
+fn an_update_that_was_overtaken_tries_again() {
+    let maplet = default_layout().maplet(100, 4);
+    maplet.insert("egg", 1).unwrap();
+    let mut seen = Vec::new();
+    let updated = maplet.update("egg", |value| {
+        if seen.is_empty() {
+            assert_eq!(maplet.replace("egg", 1, 5), Ok(true));
+        }
+        seen.push(value);
+        Some(value + 1)
+    });
+    assert_eq!((updated, seen), (Ok(Some(5)), vec![1, 5]));
+    assert_eq!(maplet.get("egg").collect::<Vec<_>>(), [6]);
+}
+
 /// Copies of one pair get other values, and become more entries than the table has slots: it grows for them.
 #[test]
 fn replacements_grow_as_inserts_do() {
