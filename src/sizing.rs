@@ -1045,6 +1045,12 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_share_is_the_nearest_number_of_thousandths() {
+        assert_eq!([0.7494, 0.7496, 0.7504, 0.7506].map(thousandths), [749, 750, 750, 751]);
+        assert!((0..=1000).all(|load| thousandths(share(load)) == load));
+    }
+
     /// The range of loads is that of the layout; among several, of one that would do otherwise.
     #[test]
     fn loads_beyond_the_range_are_an_error() {

@@ -431,12 +431,13 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// is room.
     pub(super) fn unstash(self, removed: Key, number: u64) {
         for place in self.choose_stashed(removed, number).into_iter().flatten() {
-            self.unstash_one(place);
+            self.put_back(place);
         }
     }
 
-    /// Puts a copy of an entry of the stash into a bucket, if there is still room.
-    fn unstash_one(self, place: Place) {
+    /// Puts a copy of this entry into a bucket if there is room, and if it is in the stash under the stripes of both of
+    /// its buckets.
+    fn put_back(self, place: Place) {
         let key = self.geometry().key_of(place);
         let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
@@ -502,6 +503,23 @@ mod tests {
             }
         }
         hashes
+    }
+
+    /// The entry that was chosen has gone meanwhile, and a shorter one is found in its place: that stays, since an item
+    /// that has no longer one would be missed.
+    #[test]
+    fn no_shorter_entry_goes_back_than_was_chosen() {
+        let table = Table::<Fp16x4, Growing>::try_new(32, 1 << 10).expect("memory");
+        let chosen = table.key(1).even();
+        let known = table.buckets.known_bits();
+        let entry = Entry::knowing(chosen.entry.bits().into(), known);
+        let short = Place { position: prefix(chosen.position, known), entry };
+        let geometry = table.geometry();
+        assert_eq!(table.stash_copies(geometry.key_of(short), 1), Ok(true));
+        table.put_back(chosen);
+        assert_eq!((table.occupied(), table.stashed_entries()), (0, 1));
+        table.put_back(short);
+        assert_eq!((table.occupied(), table.stashed_entries()), (1, 0));
     }
 
     /// One for 128 groups, of which a small table has 8 and a large one 1,024.

@@ -422,11 +422,15 @@ fn a_budget_is_used_up() {
             }
         }
     }
-    let builder = CuckooFilter::builder().growable().memory_bytes(1 << 26);
-    let most = builder.figures(0).unwrap().max_capacity;
-    assert!(builder.figures(most).unwrap().memory_bytes <= 1 << 26);
-    let one_more = CuckooFilter::builder().max_capacity(most + 1).figures(most + 1).unwrap();
-    assert!(one_more.memory_bytes > 1 << 26, "{most}: {one_more:?}");
+    // Of what grows it is the maximum that follows from the budget, also where growth begins with a capacity.
+    for first in [0, 1000, 100_000] {
+        let builder = || CuckooFilter::builder().capacity(first);
+        let within = builder().growable().memory_bytes(1 << 26);
+        let most = within.figures(0).unwrap().max_capacity;
+        assert!(within.figures(most).unwrap().memory_bytes <= 1 << 26);
+        let one_more = builder().max_capacity(most + 1).figures(most + 1).unwrap();
+        assert!(one_more.memory_bytes > 1 << 26, "{first} to {most}: {one_more:?}");
+    }
 }
 
 /// As the documentation of the crate says: 21.3 bits for an item in the default layout, and from a million items on up to

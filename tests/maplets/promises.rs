@@ -24,6 +24,8 @@ fn copies_that_become_pairs_of_their_own(layout: Layout) {
     let most = maplet.slots() * 7 / 8;
     assert!(refused.is_none_or(|error| error == Error::Full && maplet.stashed().0 > most - 1));
     assert!(maplet.stashed().0 <= most + 1);
+    // One more copy of a pair that the stash has is no further entry.
+    assert_eq!(maplet.try_replace((1, 0), 1), Ok(true), "{maplet:?}");
     assert_eq!(maplet.len(), 1 + largest as usize);
     let restored = maplet.restored(&maplet.bytes()).expect("what was saved");
     assert_eq!(restored.bytes(), maplet.bytes());
@@ -64,19 +66,41 @@ fn values_of_each_length(layout: Layout) {
     }
 }
 
-/// An iterator over what is left.
+/// An iterator over what is left, in buckets and in the stash.
 #[test]
 fn candidates_are_an_iterator() {
-    let maplet = Layout::named("Fp12x5").maplet(100, 4);
-    (1..=5).for_each(|value| maplet.insert(&Prehashed(1), value).unwrap());
-    let mut found = maplet.get(&Prehashed(1));
-    let (whole, first) = (found.clone(), found.next().unwrap());
-    assert_eq!((found.len(), found.size_hint(), found.clone().count()), (4, (4, Some(4)), 4));
-    let mut all: Vec<u32> = found.by_ref().chain([first]).collect();
-    all.sort_unstable();
-    assert_eq!(all, [1, 2, 3, 4, 5]);
-    assert_eq!((found.next(), found.next(), found.len()), (None, None, 0));
-    assert_eq!((format!("{found:?}"), whole.len()), ("[]".into(), 5));
+    for most in [5, 15] {
+        let maplet = Layout::named("Fp12x5").maplet(100, 4);
+        (1..=most).for_each(|value| maplet.insert(&Prehashed(1), value).unwrap());
+        assert_eq!(maplet.stats().stashed_entries > 0, most > 10);
+        let mut found = maplet.get(&Prehashed(1));
+        let (whole, first) = (found.clone(), found.next().unwrap());
+        let left = most as usize - 1;
+        let lengths = (found.len(), found.size_hint(), found.clone().count());
+        assert_eq!(lengths, (left, (left, Some(left)), left));
+        let mut all: Vec<u32> = found.by_ref().chain([first]).collect();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(1..=most));
+        assert_eq!((found.next(), found.next(), found.len()), (None, None, 0));
+        assert_eq!((format!("{found:?}"), whole.len()), ("[]".into(), left + 1));
+    }
+}
+
+/// The value has changed since it was read: the update is done with the new one.
+#[test]
+fn an_update_that_was_overtaken_tries_again() {
+    let maplet = default_layout().maplet(100, 4);
+    maplet.insert("egg", 1).unwrap();
+    let mut seen = Vec::new();
+    let updated = maplet.update("egg", |value| {
+        if seen.is_empty() {
+            assert_eq!(maplet.replace("egg", 1, 5), Ok(true));
+        }
+        seen.push(value);
+        Some(value + 1)
+    });
+    assert_eq!((updated, seen), (Ok(Some(5)), vec![1, 5]));
+    assert_eq!(maplet.get("egg").collect::<Vec<_>>(), [6]);
 }
 
 /// Copies of one pair get other values, and become more entries than the table has slots: it grows for them.

@@ -151,6 +151,11 @@ fn figures() {
     let view = CuckooMapletView::from_bytes(maplet.snapshot().unwrap(), HASHER).unwrap();
     assert_eq!((view.len(), view.value_bits()), (1, 6));
     assert!((view.false_positive_rate() / maplet.false_positive_rate() - 1.0).abs() < 1e-9);
+    // Of fixed size, the rate goes by the entries, those in the stash included.
+    (0..32).for_each(|value| maplet.insert("egg", value).unwrap());
+    assert!(maplet.stats().stashed_entries > 20, "{:?}", maplet.stats());
+    let view = CuckooMapletView::from_bytes(maplet.snapshot().unwrap(), HASHER).unwrap();
+    assert!((view.false_positive_rate() / maplet.false_positive_rate() - 1.0).abs() < 1e-9);
 }
 
 /// What a view refuses, also one that trusts the bytes; `hostile` has more for one that does not.

@@ -119,7 +119,9 @@ fn entries_of_no_table(saved: &Saved) {
         let beyond = if grows { [0, least - 1, 65, 127] } else { [1, 63, 64, 127] };
         let more_bits = (0..ring).chain(layout.bits..32).map(|bit| rest | 1 << bit);
         let no_copies = rest & ((1 << 39) - 1);
-        let rests = [no_copies, rest & !core].into_iter().chain(beyond.map(knows)).chain(more_bits);
+        let no_core = (0..value_bits).map(|bit| rest & !core | 1 << (layout.bits - 1 - bit));
+        let rests = [no_copies, rest & !core].into_iter().chain(no_core);
+        let rests = rests.chain(beyond.map(knows)).chain(more_bits);
         let mut invalid: Vec<_> = rests.map(|rest| [position, rest]).collect();
         invalid.push([position | 1, rest]);
         if grows {

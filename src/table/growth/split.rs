@@ -444,6 +444,14 @@ mod tests {
         Table::try_new(first, max_buckets).unwrap()
     }
 
+    /// Another thread has let the table grow to its maximum since the search: there is room that was not looked at.
+    #[test]
+    fn a_search_that_growth_has_overtaken_is_repeated() {
+        let table = table(32, 64);
+        table.grow_to(64).unwrap();
+        assert_eq!([32, 64].map(|searched| table.make_room(searched).unwrap()), [true, false]);
+    }
+
     /// The runs of a level cover it, and each ends at the end of a cache line, of the level, of the
     /// room or of what was wanted.
     #[test]

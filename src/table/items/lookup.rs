@@ -297,3 +297,32 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         (is_complete && version.validate_with_stash()).then_some(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Packed;
+    use crate::sizing::Sizing;
+    use crate::table::Fixed;
+    use crate::table::placing::entry::Pair;
+
+    type Fp16x4 = Packed<16, 4>;
+
+    /// Something of the group is moved in each round: the last resort reads both words and the stash.
+    #[test]
+    fn values_while_something_is_moved_in_every_round() {
+        let sizing = Sizing { value_bits: 4, ..Sizing::of_table(Fp16x4::ID, 8, 8) };
+        let table = Table::<Fp16x4, Fixed<ValueBits>>::try_sized(sizing).unwrap();
+        // Of nine values the least one is stashed.
+        for value in (0..9).rev() {
+            table.insert(table.key_of(Pair { hash: 7, value })).unwrap();
+        }
+        assert_eq!((table.occupied(), table.stashed_entries()), (8, 1));
+        let key = table.key(7);
+        let moved = |value| {
+            table.versions().bump(table.geometry().version_group(key));
+            value
+        };
+        assert_eq!(table.find_least(key, moved), Some(0));
+    }
+}

@@ -295,3 +295,35 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self.change(key, Change::Stamp)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Packed;
+    use crate::table::Growing;
+
+    type Fp16x4 = Packed<16, 4>;
+
+    /// The item is in the new bucket of a split, whose word is the one that the old bucket had: of a relative that stays.
+    #[test]
+    fn an_equal_word_of_another_bucket_is_searched_again() {
+        const FIRST: u64 = 32;
+        let table = Table::<Fp16x4, Growing>::try_new(FIRST as usize, 1 << 10).unwrap();
+        let store = |place: Place| {
+            let (locked, [bucket]) = table.lock([place], table.locate([place]));
+            assert!(table.store_in(&locked, bucket, place));
+        };
+        // From any bucket but the last one, which is not split.
+        let goes = |key: &Key| key.first & FIRST != 0 && key.first % FIRST != FIRST - 1;
+        let key = (0..1000).map(|hash| table.key(hash)).find(goes).expect("a hash");
+        let [place, _] = key.places();
+        store(Place { position: place.position ^ FIRST, ..place });
+        let [seen, _] = Seen::in_each(table.read(key, table.locate(key.places())));
+        assert!(seen.known().is_none() && seen.word.in_use() == 1);
+        table.grow_to(2 * FIRST - 1).unwrap();
+        store(place);
+        assert_eq!(table.word_now(table.locate([place])[0].number()).bits(), seen.word.bits());
+        let (found, may_be_missed) = table.in_other(place, seen, Change::Remove);
+        assert!(found.is_some() && may_be_missed);
+    }
+}

@@ -175,7 +175,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let parts = halves(Stashed { copies: rest, ..entry });
         let [low, high] = both(parts, |part| self.take_parts_back(part, least));
         let value = self.value_in(place.entry.bits().into());
-        self.shared.doubled.lock().subtract(value, low.min(high));
+        // Of copies that are no items of their own there were as many as of the part of which more is left: another
+        // thread may have removed some of the other one.
+        let copies = low.copies.max(high.copies);
+        self.shared.doubled.lock().subtract(value, Counts { copies, ..low.min(high) });
         taken += low.max(high);
         taken
     }
@@ -217,6 +220,15 @@ mod tests {
     use crate::table::placing::geometry::{self, Key};
 
     type Fp16x4 = Packed<16, 4>;
+
+    fn parts_in<B: Buckets>(
+        table: Table<'_, Fp16x4, B>,
+        entry: Stashed,
+        least: u32,
+    ) -> Result<u64, InsertError> {
+        let mut steps = table.turns.steps_to_store(table.turns.take_to_store());
+        table.insert_parts(entry, least, &mut steps)
+    }
 
     /// All entries that a table holds, whichever of its buckets each is in.
     fn entries(table: Table<'_, Fp16x4, Growing>) -> Vec<(u64, u32, u32)> {
@@ -282,6 +294,79 @@ mod tests {
         assert_eq!(large.merge(&small.image().unwrap(), 0), Err(Error::Full));
         assert_eq!((entries(large), large.doubled()), before);
         assert_eq!(large.len(), 3300);
+    }
+
+    /// Another thread removes one of two parts before both are taken back: then neither is counted any more.
+    #[test]
+    fn what_others_remove_of_doubled_entries_is_not_counted() {
+        let table = Table::<Fp16x4, Growing>::try_new(32, 1 << 16).unwrap();
+        let level = table.buckets.common_bits();
+        table.grow_to(2 << level).unwrap();
+        (100..110).for_each(|hash| table.insert(table.key(hash)).unwrap());
+        let entry = Entry::knowing(table.key(1).entry.bits().into(), level);
+        let short = Stashed { place: Place { position: 6, entry }, copies: 1 };
+        parts_in(table, short, 0).unwrap();
+        assert_eq!((table.len(), table.doubled().copies), (11, 1));
+        let [low, _] = halves(short);
+        assert!(table.remove(table.geometry().key_of(low.place)));
+        table.take_parts_back(short, 0);
+        assert_eq!((table.len(), table.doubled()), (10, Counts::default()));
+    }
+
+    /// The first copy finds room, and the table is full then: that copy is taken back, and none that was there.
+    #[test]
+    fn no_more_copies_are_taken_back_than_were_stored() {
+        let table = Table::<Fp16x4>::try_new(64, 64).unwrap();
+        let key = table.key(0);
+        (0..2).for_each(|_| table.insert(key).unwrap());
+        let others = (1..).map(|hash| table.key(geometry::mix(hash)));
+        let is_near = || (table.entries() + 1) as f64 >= table.full_entries();
+        others.take_while(|_| !is_near()).for_each(|key| table.insert(key).unwrap());
+        let len = table.len();
+        let copies = Stashed { place: key.even(), copies: 3 };
+        assert_eq!(parts_in(table, copies, 0), Err(InsertError::Full));
+        assert_eq!((table.count(key), table.len()), (2, len));
+    }
+
+    /// A table that began with fewer buckets has entries that know less than all must here: they are doubled until they
+    /// know as much.
+    #[test]
+    fn what_is_merged_knows_as_much_as_all_entries() {
+        let [from, into] = [2, 32].map(|first| {
+            let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp16x4::ID, first, 1 << 10) };
+            Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap()
+        });
+        let pair = |hash| Pair { hash: geometry::mix(hash), value: 7 };
+        (0..5).for_each(|hash| from.insert(from.key_of(pair(hash))).unwrap());
+        let least = |table: Table<'_, Fp16x4, Growing<ValueBits>>| {
+            let image = table.image().unwrap();
+            table.entries_of(&image).map(|entry| entry.place.entry.known()).min().unwrap()
+        };
+        let common = into.buckets.common_bits();
+        assert!(least(from) < common);
+        into.merge(&from.image().unwrap(), 0).unwrap();
+        assert!(least(into) >= common, "{} of {common} bits", least(into));
+        assert_eq!(into.len(), 5);
+        assert!((0..5).all(|hash| into.contains_pair(into.key_of(pair(hash)))));
+    }
+
+    /// Growth beside a merge begins another level, at which a new slot knows more: what is taken back are the slots of
+    /// before.
+    #[test]
+    fn what_knows_as_much_as_slots_did_is_taken_back() {
+        let table = Table::<Fp16x4, Growing>::try_new(64, 1 << 10).unwrap();
+        let least = table.buckets.known_bits();
+        let items = (1..50).map(|hash| table.key(geometry::mix(hash)).even());
+        let items: Vec<_> = items.map(|place| Stashed { place, copies: 3 }).collect();
+        for &entry in &items {
+            parts_in(table, entry, least).unwrap();
+        }
+        table.grow_to(1 << 9).unwrap();
+        assert!(table.buckets.known_bits() > least && table.len() == 3 * items.len());
+        for &entry in &items {
+            table.take_parts_back(entry, least);
+        }
+        assert_eq!((table.len(), table.occupied(), table.stashed_copies()), (0, 0, 0));
     }
 
     /// An image with doubled entries, merged again and again: each time all of its copies are counted, and as many of its

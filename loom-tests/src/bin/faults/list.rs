@@ -594,7 +594,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "expiry::clear_beside_a_sweep_of_doubled_entries";
     partition: "a split moves what leaves"
         replace "self.is_retiring(slot.bits())" with "false" => SWEEP_AND_SPLIT;
-    unstash_one: "what leaves goes back to a bucket"
+    put_back: "what leaves goes back to a bucket"
         replace "self.is_retiring(place.entry.bits().into())" with "false"
         => "expiry::going_back_beside_a_sweep";
     hold: "a snapshot ends in the middle of a sweep"
