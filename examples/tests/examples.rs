@@ -251,17 +251,6 @@ fn idempotency_lets_no_client_suppress_the_request_of_another() {
     assert!(dispatched >= 5, "{dispatched}: {colliding:?}");
 }
 
-#[test]
-fn a_replica_that_was_killed_starts_from_a_snapshot() {
-    let printed = output("replicas", &[]);
-    let from_snapshot = |replica| numbers(&printed, replica)[1];
-    assert_eq!(from_snapshot("replica 0:"), 0, "{printed}");
-    // It was started again after this number of changes, when the log had the last 10,000 of them.
-    assert!(from_snapshot("replica 1:") >= 120_000, "{printed}");
-    let refused = example("replicas").arg("nowhere").output().expect("it starts");
-    assert!(!refused.status.success() && text(&refused.stderr).contains("is not the address"));
-}
-
 /// `dedup` with this on its standard input.
 fn dedup(input: &[u8]) -> Command {
     let mut file = tempfile::tempfile().expect("a file");
@@ -347,7 +336,7 @@ fn wrong_arguments_and_a_folder_that_is_not_there_are_named() {
         assert_eq!(run.status.code(), Some(2), "{argument}");
         assert!(text(&run.stderr).contains(&argument[..6]), "{}", text(&run.stderr));
     }
-    for name in ["idempotency", "lsm", "replicas", "restart"] {
+    for name in ["idempotency", "lsm", "restart"] {
         let run = example(name).arg("--nope").output().expect("it starts");
         assert!(!run.status.success() && run.stdout.is_empty(), "{name}: {}", text(&run.stdout));
     }
@@ -374,5 +363,5 @@ fn the_cookbook_shows_what_runs() {
         assert!(program.windows(part.len()).any(|lines| lines == part), "{name}: {block}");
         shown.insert(name);
     }
-    assert_eq!(shown.len(), 7, "{shown:?}");
+    assert_eq!(shown.len(), 9, "{shown:?}");
 }

@@ -1,0 +1,354 @@
+//! The log of a set of keys in Redis, in shards. These are the names in Redis for shard 0 of the set `finches`:
+//!
+//! | name | type | content |
+//! |---|---|---|
+//! | `{finches:0}:log` | stream | one entry for each batch of changes: pairs of `+` or `-` and a key |
+//! | `{finches:0}:writers` | hash | of each writer, the number of its last change in the log |
+//! | `{finches:0}:snapshot` | hash | `image`, a snapshot of the filter, and `id`, that of the last entry in it |
+//!
+//! `finches:shards` is the number of shards. A script changes two names at once, and Redis Cluster keeps names with the same
+//! text in braces on one node: so a shard is never divided.
+
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::LazyLock;
+use std::thread;
+use std::time::Duration;
+
+use coucal::StableHashBuilder;
+use redis::cluster::ClusterClient;
+use redis::{
+    ConnectionLike, FromRedisValue, ParsingError, RedisResult, RedisWrite, RetryMethod, Script,
+    ToRedisArgs, Value, cmd,
+};
+
+pub type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
+
+/// Not the seed of the filters: so the keys of a shard have nothing in common there.
+const SHARDING: StableHashBuilder = StableHashBuilder::new(8);
+
+/// How long a call may take, so that a connection that is gone without a word is noticed.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many milliseconds a read waits for the next entry, and how many entries it takes.
+const BLOCK: u64 = 1000;
+const COUNT: usize = 100;
+
+/// Appends an entry, unless it is there: a writer that lost the reply sends it again.
+///
+/// KEYS: the log and the writers. ARGV: the writer, the number of its last change before this entry, the number of the
+/// last change in it, and the pairs. Returns the number of the writer's last change that is in the log.
+static APPEND: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "local last = tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or 0)
+         if last ~= tonumber(ARGV[2]) then return last end
+         redis.call('XADD', KEYS[1], '*', unpack(ARGV, 4))
+         redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
+         return tonumber(ARGV[3])",
+    )
+});
+
+/// Replaces a snapshot, if no other replica was faster, and removes the entries before the *replaced* one from the log: a
+/// replica that has just loaded that one finds all that follows.
+///
+/// KEYS: the snapshot and the log. ARGV: the id of the replaced snapshot, that of the new one, and its bytes.
+static STORE: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "if (redis.call('HGET', KEYS[1], 'id') or '0-0') ~= ARGV[1] then return end
+         redis.call('HSET', KEYS[1], 'id', ARGV[2], 'image', ARGV[3])
+         redis.call('XTRIM', KEYS[2], 'MINID', ARGV[1])",
+    )
+});
+
+/// KEYS: the log and the snapshot. ARGV: an id. Returns whether the log has this entry, and the id of the newest snapshot.
+static STATE: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "return {#redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]), redis.call('HGET', KEYS[2], 'id')}",
+    )
+});
+
+/// The id of an entry. The default, `0-0`, is the beginning of the log, where no entry is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id {
+    milliseconds: u64,
+    number: u64,
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.milliseconds, self.number)
+    }
+}
+
+impl FromStr for Id {
+    type Err = String;
+
+    fn from_str(id: &str) -> Result<Self, String> {
+        let parts = id.split_once('-').and_then(|(milliseconds, number)| {
+            Some(Self { milliseconds: milliseconds.parse().ok()?, number: number.parse().ok()? })
+        });
+        parts.ok_or_else(|| format!("{id:?} is not the id of an entry"))
+    }
+}
+
+impl FromRedisValue for Id {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        Ok(String::from_redis_value(value)?.parse::<Self>()?)
+    }
+}
+
+impl ToRedisArgs for Id {
+    fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
+        out.write_arg_fmt(self);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Insert,
+    Remove,
+}
+
+impl FromStr for Operation {
+    type Err = String;
+
+    fn from_str(sign: &str) -> Result<Self, String> {
+        match sign {
+            "+" => Ok(Self::Insert),
+            "-" => Ok(Self::Remove),
+            _ => Err(format!("{sign:?} is neither + nor -")),
+        }
+    }
+}
+
+impl FromRedisValue for Operation {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        Ok(String::from_redis_value(value)?.parse::<Self>()?)
+    }
+}
+
+impl ToRedisArgs for Operation {
+    fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
+        out.write_arg(if *self == Self::Insert { b"+" } else { b"-" });
+    }
+}
+
+pub type Change = (Operation, String);
+pub type Entry = (Id, Vec<Change>);
+
+/// What a replica reads at a time.
+pub struct Read {
+    pub entries: Vec<Entry>,
+    /// The id of the newest snapshot.
+    pub snapshot: Id,
+}
+
+/// A set of keys, wherever its shards are.
+pub struct Set {
+    client: Client,
+    name: String,
+    shards: u64,
+}
+
+impl Set {
+    /// Agrees with everybody else on the number of shards. It stays: a removal must find the shard of its insert.
+    pub fn open(server: &str, is_cluster: bool, name: &str, shards: u64) -> Result<Self> {
+        let client = Client::new(server, is_cluster)?;
+        let key = format!("{name}:shards");
+        let mut connection = Reconnecting { client: client.clone(), open: None };
+        let agreed: u64 = connection.call(|connection| {
+            cmd("SETNX").arg(&key).arg(shards).exec(connection)?;
+            cmd("GET").arg(&key).query(connection)
+        })?;
+        if agreed != shards {
+            return Err(format!("the number of shards of {name} is {agreed}, not {shards}").into());
+        }
+        Ok(Self { client, name: name.into(), shards })
+    }
+
+    pub fn shards(&self) -> Vec<Shard> {
+        (0..self.shards).map(|number| self.shard(number)).collect()
+    }
+
+    fn shard(&self, number: u64) -> Shard {
+        let name = |part| format!("{{{}:{number}}}:{part}", self.name);
+        let connection = Reconnecting { client: self.client.clone(), open: None };
+        Shard { connection, log: name("log"), writers: name("writers"), snapshot: name("snapshot") }
+    }
+
+    pub fn shard_of(&self, key: &str) -> usize {
+        let hash = SHARDING.hash_bytes(key.as_bytes());
+        ((u128::from(hash) * u128::from(self.shards)) >> 64) as usize
+    }
+}
+
+#[derive(Clone)]
+enum Client {
+    Server(redis::Client),
+    Cluster(ClusterClient),
+}
+
+type Connection = Box<dyn ConnectionLike + Send>;
+
+impl Client {
+    fn new(server: &str, is_cluster: bool) -> RedisResult<Self> {
+        if !is_cluster {
+            return Ok(Self::Server(redis::Client::open(server)?));
+        }
+        let builder =
+            ClusterClient::builder([server]).connection_timeout(TIMEOUT).response_timeout(TIMEOUT);
+        Ok(Self::Cluster(builder.build()?))
+    }
+
+    fn connect(&self) -> RedisResult<Connection> {
+        match self {
+            Self::Server(client) => {
+                let connection = client.get_connection_with_timeout(TIMEOUT)?;
+                connection.set_read_timeout(Some(TIMEOUT))?;
+                connection.set_write_timeout(Some(TIMEOUT))?;
+                Ok(Box::new(connection))
+            }
+            Self::Cluster(client) => Ok(Box::new(client.get_connection()?)),
+        }
+    }
+}
+
+/// A connection that is replaced when it fails.
+struct Reconnecting {
+    client: Client,
+    open: Option<Connection>,
+}
+
+impl Reconnecting {
+    /// Repeats a call until it succeeds, or fails in a way that stays. It may have been executed several times.
+    fn call<T>(
+        &mut self,
+        call: impl Fn(&mut dyn ConnectionLike) -> RedisResult<T>,
+    ) -> RedisResult<T> {
+        let mut was_said = false;
+        loop {
+            let result = self.open.take().map_or_else(|| self.client.connect(), Ok).and_then(
+                |mut connection| {
+                    let answer = call(&mut *connection)?;
+                    self.open = Some(connection);
+                    Ok(answer)
+                },
+            );
+            match result {
+                Err(error) if !matches!(error.retry_method(), RetryMethod::NoRetry) => {
+                    if !was_said {
+                        eprintln!("{error}: trying again");
+                    }
+                    was_said = true;
+                    thread::sleep(Duration::from_millis(100));
+                }
+                _ => return result,
+            }
+        }
+    }
+}
+
+/// A connection to one shard.
+pub struct Shard {
+    connection: Reconnecting,
+    log: String,
+    writers: String,
+    snapshot: String,
+}
+
+impl Shard {
+    /// Returns the number of the writer's last change in this shard.
+    pub fn last_of(&mut self, writer: &str) -> Result<u64> {
+        let mut get = cmd("HGET");
+        get.arg(&self.writers).arg(writer);
+        let last: Option<u64> = self.connection.call(|connection| get.query(connection))?;
+        Ok(last.unwrap_or(0))
+    }
+
+    /// Appends changes as one entry. `before` is the number of the writer's last change in this shard, and becomes `last`.
+    pub fn append(
+        &mut self,
+        writer: &str,
+        before: u64,
+        last: u64,
+        changes: &[Change],
+    ) -> Result<()> {
+        let mut append = APPEND.prepare_invoke();
+        append.key(&self.log).key(&self.writers).arg(writer).arg(before).arg(last).arg(changes);
+        let stored: u64 = self.connection.call(|connection| append.invoke(connection))?;
+        if stored != last {
+            let log = &self.log;
+            let cause = if stored < last {
+                "entries were lost"
+            } else {
+                "there are two writers with this name"
+            };
+            return Err(format!(
+                "{log} ends with change {stored} of {writer}, not {last}: {cause}"
+            )
+            .into());
+        }
+        Ok(())
+    }
+
+    /// Reads entries after this one; waits a while for the first.
+    ///
+    /// `None`: the log does not go on from there. Either it was trimmed, and there is a snapshot, or the server has lost
+    /// entries.
+    pub fn read(&mut self, after: Id) -> Result<Option<Read>> {
+        type Streams = Option<Vec<(String, Vec<Entry>)>>;
+        let mut read = cmd("XREAD");
+        read.arg("COUNT")
+            .arg(COUNT)
+            .arg("BLOCK")
+            .arg(BLOCK)
+            .arg("STREAMS")
+            .arg(&self.log)
+            .arg(after);
+        let streams: Streams = self.connection.call(|connection| read.query(connection))?;
+        // If entry `after` is there now, after the read, it was there during the read, and nothing behind it was trimmed.
+        let mut state = STATE.prepare_invoke();
+        state.key(&self.log).key(&self.snapshot).arg(after);
+        let (is_there, snapshot): (bool, Option<Id>) =
+            self.connection.call(|connection| state.invoke(connection))?;
+        let snapshot = snapshot.unwrap_or_default();
+        // Nothing is trimmed as long as there is no snapshot.
+        if !is_there && (after, snapshot) != (Id::default(), Id::default()) {
+            return Ok(None);
+        }
+        let entries = streams.into_iter().flatten().flat_map(|(_, entries)| entries).collect();
+        Ok(Some(Read { entries, snapshot }))
+    }
+
+    /// Returns the id of the last entry.
+    pub fn end(&mut self) -> Result<Id> {
+        let mut read = cmd("XREVRANGE");
+        read.arg(&self.log).arg("+").arg("-").arg("COUNT").arg(1);
+        let last: Vec<Entry> = self.connection.call(|connection| read.query(connection))?;
+        Ok(last.first().map_or_else(Id::default, |entry| entry.0))
+    }
+
+    /// Returns the newest snapshot, and the id of the last entry in it.
+    pub fn snapshot(&mut self) -> Result<Option<(Id, Vec<u8>)>> {
+        // In one command, so that they belong together.
+        let mut get = cmd("HMGET");
+        get.arg(&self.snapshot).arg("id").arg("image");
+        let (id, image): (Option<Id>, Option<Vec<u8>>) =
+            self.connection.call(|connection| get.query(connection))?;
+        Ok(id.zip(image))
+    }
+
+    /// Stores a snapshot if the newest is still `replaced`, and removes from the log what is older than that.
+    pub fn store_snapshot(&mut self, replaced: Id, id: Id, image: &[u8]) -> Result<()> {
+        let mut store = STORE.prepare_invoke();
+        store.key(&self.snapshot).key(&self.log).arg(replaced).arg(id).arg(image);
+        Ok(self.connection.call(|connection| store.invoke(connection))?)
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.log.fmt(f)
+    }
+}
