@@ -560,6 +560,9 @@ pub const FAULTS: &[Fault] = faults! {
     remove_retiring: "doubled entries are not forgotten"
         replace "self.forget_doubled(value)" with "0 * value as u64"
         => "expiry::doubled_entries_are_swept";
+    remove_retiring: "a value is taken back before what is doubled of it is forgotten"
+        swap "let doubled = self.forget_doubled(value);"
+        and "self.retire(None);" => "expiry::doubled_at_the_end_of_a_sweep";
     remove_value: "entries are dropped when the call has returned"
         without "self.pass_all();" => "expiry::late_drop_beside_the_end_of_a_sweep";
     remove_value: "two values are removed at a time"
@@ -581,7 +584,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "expiry::clear_beside_a_sweep_of_doubled_entries";
     partition: "a split moves what leaves"
         replace "self.is_retiring(slot.bits())" with "false" => SWEEP_AND_SPLIT;
-    unstash_one: "what leaves goes back to a bucket"
+    put_back: "what leaves goes back to a bucket"
         replace "self.is_retiring(place.entry.bits().into())" with "false"
         => "expiry::going_back_beside_a_sweep";
     hold: "a snapshot ends in the middle of a sweep"
