@@ -532,7 +532,10 @@ pub fn contains_key<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
 }
 
 /// [`Thread::replace`].
-pub fn replace<M: Storage + 'static>(item: Item, with: Item) -> Step<Maplet<M>> {
+pub fn replace<M: Storage + 'static, const SHORT_RING: bool>(
+    item: Item,
+    with: Item,
+) -> Step<Maplet<M, SHORT_RING>> {
     does(move |thread| thread.replace(item, with))
 }
 
@@ -999,13 +1002,6 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
         found
     }
 
-    /// Whether a copy of the item has got the value of another item of its key.
-    pub fn replace(&mut self, item: Item, with: Item) -> bool {
-        let (hash, old, new) = replacement(item, with);
-        let replaced = self.shared.replace(&Prehashed(hash), old, new).expect("a value that fits");
-        self.answer(item.class, replaced, [Outcome::Replaced(with.class), Outcome::NotThere])
-    }
-
     /// For each item whether a copy of it has got the value of another item of its key.
     pub fn replace_many(&mut self, items: &[(Item, Item)]) -> Vec<bool> {
         let pair = |&(item, with): &(Item, Item)| {
@@ -1042,6 +1038,13 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
 }
 
 impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
+    /// Whether a copy of the item has got the value of another item of its key.
+    pub fn replace(&mut self, item: Item, with: Item) -> bool {
+        let (hash, old, new) = replacement(item, with);
+        let replaced = self.shared.replace(&Prehashed(hash), old, new).expect("a value that fits");
+        self.answer(item.class, replaced, [Outcome::Replaced(with.class), Outcome::NotThere])
+    }
+
     /// How many pairs with the value of this item were removed. No other item has it.
     pub fn remove_value(&mut self, item: Item) -> usize {
         let of_others =

@@ -128,6 +128,10 @@ growing_models! {
     // Both parts of what was doubled leave, and are one item.
     doubled_entries_are_swept: [x] = one_void::<L>()
         => [split(1), remove_value(x, 1)] || [maybe(contains(x))], 4200, 2;
+    // A void entry gets the value that leaves, and is doubled at the end of the sweep: then it is counted, or dropped.
+    doubled_at_the_end_of_a_sweep: [x, x1] = adding(
+        one_void::<L>(), |s, [x]| [x, s.with_value(x, 1)],
+    ) => [maybe(remove_value(x1, 1))] || [replace(x, x1), split(1)], 600, 2;
     // All is taken out while what was doubled leaves. `len` is right for what comes then.
     clear_beside_a_sweep_of_doubled_entries: [x] = one_void::<L>()
         => [split(1), maybe(remove_value(x, 1)), insert(x)] || [clear()], 130, 2;

@@ -573,6 +573,9 @@ pub const FAULTS: &[Fault] = faults! {
     remove_retiring: "doubled entries are not forgotten"
         replace "self.forget_doubled(value)" with "0 * value as u64"
         => "expiry::doubled_entries_are_swept";
+    remove_retiring: "a value is taken back before what is doubled of it is forgotten"
+        swap "let doubled = self.forget_doubled(value);"
+        and "self.retire(None);" => "expiry::doubled_at_the_end_of_a_sweep";
     remove_value: "entries are dropped when the call has returned"
         without "self.pass_all();" => "expiry::late_drop_beside_the_end_of_a_sweep";
     remove_value: "two values are removed at a time"
