@@ -124,4 +124,35 @@ mod tests {
         }
         assert_eq!((replica.filter.len(), replica.filter.contains("egg")), (1, true));
     }
+
+    #[test]
+    fn an_answer_has_the_entry_that_it_names() {
+        let id = |entry: u64| format!("{entry}-0").parse::<Id>().expect("an id");
+        let key = |entry, number| format!("{entry} {number}");
+        // Long entries show an id that comes before its changes, and short ones an id that is read after the lookup.
+        for (entries, changes) in [(100, 1000), (100_000, 1)] {
+            let replica =
+                Replica { filter: Filter::with_hasher(HASHER), applied: Mutex::default() };
+            let follower = Follower { replica: RwLock::new(Arc::new(replica)) };
+            let apply = |entry| {
+                let keys = (0..changes).map(|number| (Operation::Insert, key(entry, number)));
+                let entry = (id(entry), keys.collect());
+                follower.replica.read().apply(&entry).expect("enough memory");
+            };
+            thread::scope(|scope| {
+                scope.spawn(|| (1..=entries).for_each(apply));
+                let (mut applied, mut ahead) = (0, 0);
+                while applied < entries {
+                    // Some entries ahead: it may come while the key is looked up.
+                    ahead = ahead % 16 + 1;
+                    let entry = (applied + ahead).min(entries);
+                    let (expected, last) = (id(entry), key(entry, changes - 1));
+                    let (after, is_present) = follower.look_up(&last);
+                    assert!(after < expected || is_present, "{last} is missed after {after}");
+                    let after = after.to_string();
+                    applied = after.trim_end_matches("-0").parse().expect("an entry");
+                }
+            });
+        }
+    }
 }

@@ -22,7 +22,7 @@ fn a_late_replica_begins_at_a_snapshot_and_the_log_is_trimmed() {
     world.quiet_rounds(14); // enough for two snapshots of each shard, and with the second the log is trimmed
     world.replicas[2] = world.replica(false);
     world.round(|_| {});
-    assert!(!world.replicas[2].errors().contains("0-0"), "{}", world.replicas[2].errors());
+    assert!(!world.replicas[2].errors().contains("from 0-0 "), "{}", world.replicas[2].errors());
     assert!(world.history.snapshots() >= SHARDS);
     let mut kept = 0;
     for shard in 0..SHARDS {
