@@ -139,7 +139,7 @@ fn stashed_pairs_add_nothing_while_it_grows(layout: Layout) {
     let pairs = 100 * layout.slots;
     let maplet = layout.growing_maplet(100, pairs, 3);
     for (hash, value) in
-        hashes(3).flat_map(|hash| (0..4).map(move |value| (hash, value))).take(pairs)
+        hashes(3).flat_map(|hash| (0..8).map(move |value| (hash, value))).take(pairs)
     {
         maplet.insert(&Prehashed(hash), value).expect("within the maximum");
     }

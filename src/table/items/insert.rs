@@ -17,7 +17,7 @@ use crate::table::{Attempt, Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
 /// Searches are short from one stashed entry in so many slots on: they would open hundreds of buckets, most of them in
 /// vain.
-const MUCH_STASHED: usize = 8192;
+const MUCH_STASHED: usize = 1024;
 /// A sample with less than this share of what a full table has is never one of a full table.
 const CERTAINLY_BELOW: f64 = 0.96;
 

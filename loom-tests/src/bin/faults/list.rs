@@ -316,7 +316,7 @@ pub const FAULTS: &[Fault] = faults! {
     insert_as_it_is: "an insert whose path is stale says full"
         replace "backoff.snooze()" with "return Attempt::NoRoom" => REMOVALS;
     change: "a removal whose copy is gone says that there is none"
-        replace "if self.change_seen(key, change) == Some(true) { return Ok(true); }"
+        replace "if self.change_seen(key, change) == Some(true) { self.after_change(key, change); return Ok(true); }"
         with "if let Some(removed) = self.change_seen(key, change) { return Ok(removed); }"
         => REMOVALS;
 
@@ -476,7 +476,7 @@ pub const FAULTS: &[Fault] = faults! {
     merge: "a merge beside others that need what is doubled"
         without "let _removing = self.lock_removing();" => "voids::merge_beside";
     insert_parts: "a merge takes an entry for stored that was split meanwhile"
-        replace "self.insert_copies(entry, least)?" with "self.insert_copies(entry, least)?.or(Some(1))"
+        replace "self.insert_copies(entry, least, steps)?" with "self.insert_copies(entry, least, steps)?.or(Some(1))"
         => "voids::merge_beside_a_split";
 
     // Values: what a lookup of them returns.
