@@ -233,7 +233,9 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let mut stored = 0;
     while stored < pairs {
         let count = (pairs - stored).min(CHUNK as u64);
-        entries.iter_mut().for_each(|entry| entry.insert(keys, count as usize));
+        for entry in &mut entries {
+            entry.insert(keys, count as usize);
+        }
         stored += count;
     }
     for entry in &mut entries {

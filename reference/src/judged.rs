@@ -123,7 +123,7 @@ fn is_restored(subject: &dyn Subject, contents: &Contents, snapshot: &Snapshot) 
     // One for keys with several values may have been built for any number of them.
     let size = format::size(contents.capacity, contents.geometry.layout);
     if !contents.geometry.grows && size == Some(contents.words) {
-        let built = Kind::of(&contents).build(0, contents.capacity as usize);
+        let built = Kind::of(contents).build(0, contents.capacity as usize);
         let emptied = subject.copied().expect("memory for a test");
         emptied.clear();
         assert!(emptied.bytes() == built.bytes(), "{emptied:?}, {built:?}");

@@ -45,7 +45,7 @@ use crate::layout::Encoding;
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 
 /// One in this number of removals looks at what is stashed of other items. In models each of them.
-const REMOVALS_PER_LOOK: u64 = if cfg!(coucal_model) { 1 } else { 64 };
+const REMOVALS_PER_LOOK: u64 = 64;
 /// The most entries of other items at which such a removal looks. One in models.
 const ENTRIES_PER_LOOK: usize = if cfg!(coucal_model) { 1 } else { 16 };
 
@@ -422,7 +422,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             let [a, b] = self.words_in(self.locate(removed.places())).map(F::bits);
             geometry::mix(removed.even().position ^ a.rotate_left(17) ^ b)
         };
-        if number % REMOVALS_PER_LOOK == 0 {
+        if cfg!(coucal_model) || number.is_multiple_of(REMOVALS_PER_LOOK) {
             self.unstash(removed, number);
         }
     }

@@ -327,7 +327,7 @@ mod steps {
         let with = |pairs: u32, operation: fn(&Maplet)| {
             executions(move || {
                 let pairs: Vec<_> = (0..pairs).map(|key| (key, 3)).collect();
-                together(&Arc::new(maplet_of(&pairs)), operation, |maplet| maplet.len());
+                together(&Arc::new(maplet_of(&pairs)), operation, CuckooMaplet::len);
             })
         };
         for operation in operations {
