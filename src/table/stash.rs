@@ -142,8 +142,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 
     /// Whether something of the item may be stashed, whatever its value is: `false` is certain. Called while one of its
     /// stripes is held, and takes no lock.
-    #[inline]
-    pub(super) fn may_be_stashed(self, key: Key) -> bool {
+    fn may_be_stashed(self, key: Key) -> bool {
         self.versions().any_stashed(self.geometry().version_group(key)) && !self.stash_lacks(key)
     }
 
@@ -410,7 +409,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         true
     }
 
-    /// After a removal of an item has freed a slot, when no stripe is held: one in [`REMOVALS_PER_LOOK`] looks at entries
+    /// After a removal of an item of a group of which something is stashed has freed a slot, when no stripe is held: one in [`REMOVALS_PER_LOOK`] looks at entries
     /// of other items in the stash.
     #[cold]
     #[inline(never)]

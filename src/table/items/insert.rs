@@ -192,7 +192,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let is_same = buckets.iter().all(|&bucket| bucket.is_of(placement))
             && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());
         is_same
-            && !self.may_be_stashed(key)
+            && !self.versions().any_stashed(self.geometry().version_group(key))
             && self.store_in(&locked, select_unpredictable(in_first, buckets[0], buckets[1]), place)
     }
 

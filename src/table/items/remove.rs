@@ -32,6 +32,16 @@ enum Change {
     Stamp,
 }
 
+/// How an optimistic change ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tried {
+    Changed,
+    /// No copy was seen.
+    NotSeen,
+    /// A copy was seen, and was gone when the stripe was locked; or the stash may hold one.
+    Unsure,
+}
+
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// One copy less of the item. `false`: there is none.
     #[inline(always)]
@@ -46,42 +56,41 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     #[inline(always)]
     fn change(self, key: Key, change: Change) -> Result<bool, InsertError> {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
-        if self.change_seen(key, change) == Some(true) {
-            self.after_change(key, change);
+        // A hint: a change beside stashed entries of the group is a call of its own.
+        if !self.versions().any_stashed(self.geometry().version_group(key))
+            && self.change_seen::<false>(key, change) == Tried::Changed
+        {
             return Ok(true);
         }
         self.change_slow(key.places()[0], change)
     }
 
-    /// After a change, when no stripe is held: a slot that became free may be one for what is stashed.
+    /// Looks for a copy without a lock, and changes it under the stripe of its bucket; if something of the group is
+    /// stashed, only where it may ask the tags of the stash.
     #[inline(always)]
-    fn after_change(self, key: Key, change: Change) {
-        if change == Change::Remove
-            && self.versions().any_stashed(self.geometry().version_group(key))
-        {
-            self.unstash_at_times(key.places()[0]);
-        }
-    }
-
-    /// Looks for a copy without a lock, and changes it under the stripe of its bucket. `None`: no
-    /// copy was seen. `Some(false)`: one was, and was gone when the stripe was locked.
-    #[inline(always)]
-    fn change_seen(self, key: Key, change: Change) -> Option<bool> {
+    fn change_seen<const ASKS_TAGS: bool>(self, key: Key, change: Change) -> Tried {
         let places = key.places();
         let placement = self.buckets.placement();
         let buckets = both(places, |place| Bucket::of(placement, place));
         let looks = Seen::in_each(self.read(key, buckets));
-        let in_first = Bucket::holder_of_longest(looks, places)?;
+        let Some(in_first) = Bucket::holder_of_longest(looks, places) else {
+            return Tried::NotSeen;
+        };
         let [place, other] = [Place::select(in_first, places), Place::select(!in_first, places)];
         let [a, b] = looks;
         let [seen, seen_in_other] = [Seen::select(in_first, a, b), Seen::select(in_first, b, a)];
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
         // What is stashed of the item is there since before the lock, or waits for it. It may know more.
-        if self.may_be_stashed(key) {
-            return Some(false);
+        let any_stashed = self.versions().any_stashed(self.geometry().version_group(key));
+        if any_stashed && !(ASKS_TAGS && self.stash_lacks(key)) {
+            return Tried::Unsure;
         }
         let seen = [seen, seen_in_other];
-        Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))
+        if self.change_longest(&locked, bucket, [place, other], seen, key, change) {
+            Tried::Changed
+        } else {
+            Tried::Unsure
+        }
     }
 
     /// Changes the longest entry of the item in `bucket`, that of the first place, whose stripe is locked.
@@ -174,17 +183,18 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
             let version = self.versions().read(group);
-            match self.change_seen(key, change) {
-                Some(true) => {
-                    self.after_change(key, change);
+            match self.change_seen::<true>(key, change) {
+                Tried::Changed => {
+                    if version.any_stashed() && change == Change::Remove {
+                        self.unstash_at_times(place);
+                    }
                     return Ok(true);
                 }
                 // Words before cells, as in a lookup.
                 _ if version.any_stashed() && !self.stash_lacks(key) => break,
-                None if version.validate_with_stash() => return Ok(false),
-                // A copy was seen, and was gone when its stripe was locked; or nothing was seen, and the version
-                // changed meanwhile.
-                Some(false) | None => {}
+                Tried::NotSeen if version.validate_with_stash() => return Ok(false),
+                // Overtaken.
+                Tried::NotSeen | Tried::Unsure => {}
             }
         }
         let places = key.places();
@@ -218,8 +228,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         });
         let has_own_back = changed && change == Change::Remove && self.unstash_own(&locked, key);
         drop(locked);
-        if changed && !has_own_back {
-            self.after_change(key, change);
+        if changed && !has_own_back && change == Change::Remove {
+            self.unstash_at_times(place);
         }
         Ok(changed)
     }

@@ -245,11 +245,8 @@ pub const FAULTS: &[Fault] = faults! {
     try_place_locked: "an insert_if_absent does not look in the stash under its stripes"
         without "|| self.is_stashed(key, with_value)" => "stash::two_inserts_if_absent_of_one_item";
     change_seen: "a removal does not look for stashed entries under its stripe"
-        without "if self.may_be_stashed(key) { return Some(false); }"
+        without "if any_stashed && !(ASKS_TAGS && self.stash_lacks(key)) { return Tried::Unsure; }"
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
-    store_absent: "an insert_if_absent does not ask the tags under its stripes"
-        replace "!self.may_be_stashed(key)" with "true"
-        => "stash::insert_if_absent_by_the_tags_beside_a_stashed_insert";
     unstash_own: "a value leaves the stash before it is in its bucket"
         replace "self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored"
         with "{
@@ -316,8 +313,11 @@ pub const FAULTS: &[Fault] = faults! {
     insert_as_it_is: "an insert whose path is stale says full"
         replace "backoff.snooze()" with "return Attempt::NoRoom" => REMOVALS;
     change: "a removal whose copy is gone says that there is none"
-        replace "if self.change_seen(key, change) == Some(true) { self.after_change(key, change); return Ok(true); }"
-        with "if let Some(removed) = self.change_seen(key, change) { return Ok(removed); }"
+        replace "&& self.change_seen::<false>(key, change) == Tried::Changed"
+        with "&& match self.change_seen::<false>(key, change) {
+                Tried::Unsure => return Ok(false),
+                tried => tried == Tried::Changed,
+            }"
         => REMOVALS;
 
     // The last resort, after too many optimistic attempts.
