@@ -409,8 +409,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         true
     }
 
-    /// After a removal of an item of a group of which something is stashed has freed a slot, when no stripe is held: one in [`REMOVALS_PER_LOOK`] looks at entries
-    /// of other items in the stash.
+    /// After a removal has freed a slot, when no stripe is held: one in [`REMOVALS_PER_LOOK`] looks at entries of other items
+    /// in the stash. Called where something of the item's group is stashed.
     #[cold]
     #[inline(never)]
     pub(super) fn unstash_at_times(self, removed: Place) {
