@@ -163,12 +163,14 @@ impl<'a, B: Buckets> Search<'a, B> {
                 others[slot] = other.map(Bucket::number);
                 free[slot] = others[slot].is_some_and(|other| word(other).has_room());
             }
-            // It is not on the path: all buckets there were full.
-            if let Some(slot) = (0..F::SLOTS).rev().find(|&slot| free[slot]) {
+            // Through a bucket twice no path could be applied.
+            let next_of = |slot: usize| others[slot].filter(|&other| !self.on_path(node, other));
+            if let Some(slot) =
+                (0..F::SLOTS).rev().find(|&slot| free[slot] && next_of(slot).is_some())
+            {
                 let last = buckets.geometry::<F>().key_of(bucket.place::<F>(slots(slot)));
                 return Ok((last, node));
             }
-            // Through a bucket twice no path could be applied.
             for (slot, other) in others.into_iter().enumerate().take(F::SLOTS).rev() {
                 if self.len == self.nodes.len() {
                     queue_full = true;
