@@ -70,15 +70,11 @@ models_of_three! {
     // There is one copy, and two free slots.
     two_that_make_it_go_back: [x, low] = goes_back::<L>()
         => [remove(low)] || [remove(low.swapped()), contains(x)], 570, 2;
-    // Something of their group is stashed all the time, so both ask the tags under their stripes. One of them stores it.
+    // Something of their group is stashed all the time. One of them stores it.
     insert_if_absent_by_the_tags_beside_a_stashed_insert: [x, low] = adding(full::<L>(), |s, [x, low]| {
         beside_another_of_the_group(s, [x]);
         [x, low]
     }) => [insert(x)] || [remove(low), maybe(insert_if_absent(x.swapped()))], 590, 2;
-    removal_by_the_tags_beside_a_copy_into_the_stash: [x, _] = adding(room_for_one::<L>(), |s, [x, low]| {
-        s.store(0, &[x]);
-        [x, low]
-    }) => [insert(x)] || [remove(x), contains(x.swapped())] || [contains(x)], 590, 2;
     clear_against_lookup: [x] = storing(one_item::<L, 0>([]), |s, x| s.stash(&x))
         => [clear(), !contains(x), insert(x)]
         || [maybe(contains(x)), maybe(contains(x.swapped()))], 87_000, 3;
@@ -179,9 +175,9 @@ models_of_three! {
     own_value_going_back_against_lookup: [xa, xb] = own_goes_back::<L>()
         => [remove(xb)] || [contains_key(xa), contains(xa)], 590, 2;
     own_value_going_back_against_insert_if_absent: [xa, xb] = own_goes_back::<L>()
-        => [remove(xb)] || [!insert_if_absent(xa)], 590, 2;
+        => [remove(xb)] || [!insert_if_absent(xa)], 80, 2;
     own_value_going_back_against_removal: [xa, xb] = own_goes_back::<L>()
-        => [remove(xb), !contains_key(xa)] || [remove(xa)], 590, 2;
+        => [remove(xb), maybe(contains_key(xa))] || [remove(xa)], 100, 2;
     replacement_against_removal: [xa, xb] = one_stashed::<L>()
         => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 20_000, 3;
     two_replacements: [xa, xb, xc] = adding(
