@@ -34,8 +34,8 @@
 //!
 //! | answer | of | promises |
 //! |---|---|---|
-//! | found | `contains`, `count`, `get`, `remove`, `replace`, `snapshot`; `insert_if_absent` and `insert_if_absent`, if nothing was inserted; `age`; `insert` of an expiring filter, if the item was seen | Acquire: whoever finds an item sees what was done before its insert |
-//! | stored | `insert` (of an expiring filter, if the item is new), `insert_if_absent`, `insert_if_absent`, `replace`, each entry of a `merge` | Release: pairs with what finds it |
+//! | found | `contains`, `count`, `get`, `remove`, `replace`, `snapshot`; `insert_if_absent`, if nothing was inserted; `age`; `insert` of an expiring filter, if the item was seen | Acquire: whoever finds an item sees what was done before its insert |
+//! | stored | `insert` (of an expiring filter, if the item is new), `insert_if_absent`, `replace`, each entry of a `merge` | Release: pairs with what finds it |
 //! | all others | what is absent; an insert that fails; a removal, of which no answer tells; `clear`, `remove_value`, `advance`, `reserve`, figures | nothing |
 //!
 //! A table is one object: what was found is ordered after all that was stored before, not only after its own insert.

@@ -634,7 +634,9 @@ mod tests {
             table.insert(other).unwrap();
             assert!(table.remove(other));
             turns += 1;
-            assert!(turns < 3000, "{} of {stashed} are stashed", table.stashed_entries());
+            // A few times as many as on average.
+            let most = 16.0 * stashed as f64 * (stashed as f64).ln();
+            assert!((turns as f64) < most, "{} of {stashed} are stashed", table.stashed_entries());
         }
         for crowd in &crowds {
             assert!(crowd[1..].iter().all(|&hash| table.contains(table.key(hash))));

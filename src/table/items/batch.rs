@@ -11,6 +11,7 @@
 
 use crate::error::{InsertError, Stopped};
 use crate::layout::Encoding;
+use crate::table::buckets::stripes::SAMPLE;
 use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 use crate::table::placing::geometry::Key;
 use crate::table::{Buckets, Table};
@@ -25,8 +26,6 @@ const SEARCH_DISTANCE: usize = 8;
 
 /// The load from which on the words of searches are requested.
 const SEARCHES_FROM: f64 = 0.75;
-/// Buckets at least whose load is taken for that of the table: cheap beside a batch.
-const SAMPLE: usize = 2048;
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Writes to `answers` what `operation` returns for the key of each item, in order.

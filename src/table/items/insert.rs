@@ -18,8 +18,9 @@ use crate::table::{Attempt, Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 /// Searches are short from one stashed entry in so many slots on: they would open hundreds of buckets, most of them in
 /// vain.
 const MUCH_STASHED: usize = 1024;
-/// A sample with less than this share of what a full table has is never one of a full table.
-const CERTAINLY_BELOW: f64 = 0.96;
+/// A table is taken for one that is not full if a sample of it has less than this share of what a full one has. The load
+/// of a sample mostly is within a hundredth of that of the table.
+const CLEARLY_BELOW: f64 = 0.96;
 
 /// What an insert does if the table holds its item already.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -359,7 +360,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // Mostly a sample tells: to add up all stripes of a large table takes as long as a hundred inserts.
         let buckets = self.present();
         let sampled = self.stripes().load_near(0, buckets, SAMPLE) * buckets as f64;
-        sampled + stashed >= CERTAINLY_BELOW * full
+        sampled + stashed >= CLEARLY_BELOW * full
             && self.stripes().occupied_hint() as f64 + stashed >= full
     }
 
