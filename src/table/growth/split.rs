@@ -433,15 +433,36 @@ mod tests {
 
     use super::*;
     use crate::layout::Packed;
+    use crate::sizing::Sizing;
     use crate::table::buckets::growing::Growing;
     use crate::table::buckets::stripes::Stripes;
     use crate::table::items::path::{FIRST_SEARCH_BUCKETS, OPENED};
+    use crate::table::placing::entry::{Pair, ValueBits};
     use crate::table::placing::geometry::mix;
 
     type Fp16x4 = Packed<16, 4>;
 
     fn table(first: usize, max_buckets: usize) -> Table<'static, Fp16x4, Growing> {
         Table::try_new(first, max_buckets).unwrap()
+    }
+
+    /// With two values per key, growth leaves few of them in the stash; a key with a thousand values lets a table grow by
+    /// no more than these and a third.
+    #[test]
+    fn growth_heeds_what_is_stashed_within_a_bound() {
+        type Fp21x3 = Packed<21, 3>;
+        let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp21x3::ID, 1 << 10, 1 << 15) };
+        let table = Table::<Fp21x3, Growing<ValueBits>>::try_sized(sizing).unwrap();
+        let insert = |hash, value| {
+            table.insert(table.key_of(Pair { hash: mix(hash), value })).unwrap();
+        };
+        (0..10_000).for_each(|key| [0, 1].into_iter().for_each(|value| insert(key, value)));
+        assert!(table.stashed_entries() * 40 < 20_000, "{}", table.stashed_entries());
+        let slots = table.slots();
+        (2..1000).for_each(|value| insert(0, value));
+        assert!(table.stashed_entries() > 900);
+        let most = 1.35 * slots as f64 + 1000.0 / 0.74;
+        assert!((table.slots() as f64) < most, "{slots}, then {}", table.slots());
     }
 
     /// Another thread has let the table grow to its maximum since the search: there is room that was not looked at.

@@ -601,7 +601,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.is_retiring(place.entry.bits().into())" with "false"
         => "expiry::going_back_beside_a_sweep";
     hold: "a snapshot ends in the middle of a sweep"
-        replace "self.lock_removing()" with "Box::leak(Box::new(Mutex::new(()))).lock()"
+        replace "self.lock_removing()" with "Box::leak(Box::new(crate::sync::Mutex::new(()))).lock()"
         => "expiry::snapshot_beside_a_sweep_of_doubled_entries";
 
     // Generations.
