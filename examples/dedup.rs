@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, error::ErrorKind::ValueValidation};
-use coucal::{AnyLayout, CuckooFilter, Growable, StableHashBuilder};
+use coucal::{AnyLayout, CuckooFilter, GrowableCuckooFilter, StableHashBuilder};
 use rayon::prelude::*;
 
 /// Print each line the first time it is seen.
@@ -56,7 +56,7 @@ struct Options {
     files: Vec<PathBuf>,
 }
 
-type Filter = CuckooFilter<Growable<AnyLayout>, StableHashBuilder>;
+type Filter = GrowableCuckooFilter<AnyLayout, StableHashBuilder>;
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 /// A state is of use only with the hasher of its filter.

@@ -26,10 +26,7 @@ use std::process::{self, Command};
 use std::sync::{Arc, OnceLock};
 use std::{env, io, iter, thread};
 
-use coucal::{
-    AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, GrowableCuckooMaplet,
-    StableHashBuilder,
-};
+use coucal::{AnyLayout, CuckooFilter, CuckooFilterView, GrowableCuckooMaplet, StableHashBuilder};
 use parking_lot::{Mutex, RwLock};
 
 type Maplet = GrowableCuckooMaplet<AnyLayout, StableHashBuilder>;
@@ -173,7 +170,7 @@ impl Store {
     }
 
     fn new_maplet() -> Result<Maplet> {
-        Ok(CuckooMaplet::builder().growable().value_bits(VALUE_BITS).hasher(HASHER).build()?)
+        Ok(GrowableCuckooMaplet::builder().value_bits(VALUE_BITS).hasher(HASHER).build()?)
     }
 
     fn runs(&self) -> Arc<Runs> {

@@ -76,7 +76,7 @@ use crate::arch::Query;
             implements `Hash`",
     note = "the parameters are a layout and a hasher: `CuckooFilter<Fp16x4, RandomState>`, \
             `GrowableCuckooFilter<Fp16x4, RandomState>`, `GrowableCuckooMaplet<AnyLayout, RandomState>`",
-    note = "in generic code: `L: Storage, S: BuildHasher`"
+    note = "in generic code: `CuckooFilter<L, S>` with `L: Layout`, or `Filter<L, S>` with `L: Storage`"
 )]
 pub trait Layout: Copy + Send + Sync + 'static {
     /// The name of the layout: that of its type.

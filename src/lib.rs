@@ -44,10 +44,10 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use coucal::ExpiringCuckooFilter;
+//! use coucal::GrowableExpiringCuckooFilter;
 //!
 //! // Ten generations of a minute.
-//! let builder = ExpiringCuckooFilter::builder().growable().generations(10);
+//! let builder = GrowableExpiringCuckooFilter::builder().generations(10);
 //! let seen = builder.every(Duration::from_secs(60)).build()?;
 //! assert!(seen.insert("egg")?); // new
 //! assert!(!seen.insert("egg")?); // seen, and remembered for nine minutes or more from now on
@@ -68,13 +68,14 @@
 //! | the rate: the smallest [layout](AnyLayout) that reaches it is chosen at run time | `CuckooFilter::with_capacity_and_rate(n, rate)?` |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?` |
 //! | nothing: a filter that [grows](#growth) | `GrowableCuckooFilter::new()` |
-//! | the greatest number of items: a filter that grows so far | `CuckooFilter::builder().max_capacity(max).build()?` |
+//! | the number of items at first: a filter that grows from there | `GrowableCuckooFilter::with_capacity(n)` |
+//! | the greatest number of items: a filter that grows so far | `GrowableCuckooFilter::builder().max_capacity(max).build()?` |
 //! | the layout's name, at run time | `CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?` |
 //! | the number of pairs and the bits of a value: a maplet | `CuckooMaplet::with_capacity(n, 6)` |
 //! | the bits of a value: a maplet that grows | `GrowableCuckooMaplet::new(6)` |
 //! | the number of items and of generations: a filter that forgets | `ExpiringCuckooFilter::with_capacity(n, 4)` |
 //! | the number of generations: one that forgets, and grows | `GrowableExpiringCuckooFilter::new(4)` |
-//! | for how long to remember | `ExpiringCuckooFilter::builder().growable().generations(10).every(minute).build()?` |
+//! | for how long to remember | `GrowableExpiringCuckooFilter::builder().generations(10).every(minute).build()?` |
 //! | a [snapshot](#snapshots) in a file | `CuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
 //! | a snapshot in memory | `CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?` |
 //! | the same of another type, or of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
@@ -95,8 +96,8 @@
 //! The items are no type parameter: methods take a reference to any type that implements [`Hash`](core::hash::Hash).
 //! The parameters are a layout, [`Fp16x4`] by default, and a hasher. So a field is a `CuckooFilter`, and with a hasher
 //! `CuckooFilter<Fp16x4, RandomState>`. A [`GrowableCuckooFilter`] has the same parameters; an [`AnyCuckooFilter`] has
-//! only the hasher, since its layout is chosen at run time. Where any of them will do, take [`Storage`] as a bound.
-//! ([It](Storage) has an example with all of them.) Maplets and filters that forget have the same parameters; only, those
+//! only the hasher, since its layout is chosen at run time. Code for filters that grow and for those that do not takes a
+//! [`Filter<L, S>`](Filter) with the bound `L: Storage`. ([`Storage`] has an example with all of them.) Maplets and filters that forget have the same parameters; only, those
 //! that grow have [`AnyLayout`] by default, so with a hasher they are a `GrowableCuckooMaplet<AnyLayout, RandomState>`:
 //!
 //! | | of fixed size | that grows | with a layout that is chosen at run time |
@@ -319,12 +320,12 @@ pub use hasher::{
 };
 pub use kinds::builder::{Builder, Figures, Filters};
 pub use kinds::expiring::{
-    AnyExpiringCuckooFilter, Expiring, ExpiringBuilder, ExpiringCuckooFilter,
+    AnyExpiringCuckooFilter, Expiring, ExpiringBuilder, ExpiringCuckooFilter, ExpiringFilter,
     GrowableExpiringCuckooFilter,
 };
-pub use kinds::filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
+pub use kinds::filter::{AnyCuckooFilter, CuckooFilter, Filter, GrowableCuckooFilter};
 pub use kinds::maplet::{
-    AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet, MapletBuilder, Maplets,
+    AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet, Maplet, MapletBuilder, Maplets,
 };
 pub use layout::{
     Candidates, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,
@@ -333,7 +334,7 @@ pub use layout::{
 pub use snapshot::Snapshot;
 pub use snapshot::view::{CuckooFilterView, CuckooMapletView};
 pub use storage::operations::Stats;
-pub use storage::{AnyLayout, Growable, GrowingLayout, Storage};
+pub use storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 #[cfg(coucal_model)]
 pub use table::probe;
 
@@ -356,7 +357,7 @@ pub mod proofs {}
 /// The examples of the README, run as documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+mod readme {}
 
 /// The constructors of the table above, line by line, run as a documentation test.
 ///
@@ -374,13 +375,14 @@ struct Readme;
 /// CuckooFilter::with_capacity_and_rate(n, rate)?;
 /// CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?;
 /// GrowableCuckooFilter::new();
-/// CuckooFilter::builder().max_capacity(max).build()?;
+/// GrowableCuckooFilter::with_capacity(n);
+/// GrowableCuckooFilter::builder().max_capacity(max).build()?;
 /// CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?;
 /// CuckooMaplet::with_capacity(n, 6);
 /// GrowableCuckooMaplet::new(6);
 /// ExpiringCuckooFilter::with_capacity(n, 4);
 /// GrowableExpiringCuckooFilter::new(4);
-/// ExpiringCuckooFilter::builder().growable().generations(10).every(minute).build()?;
+/// GrowableExpiringCuckooFilter::builder().generations(10).every(minute).build()?;
 /// CuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
 /// CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?;
 /// # let file = any_file;
@@ -389,4 +391,4 @@ struct Readme;
 /// # Ok::<(), coucal::Error>(())
 /// ```
 #[cfg(doctest)]
-struct Constructors;
+mod constructors {}

@@ -8,25 +8,12 @@ use core::marker::PhantomData;
 
 use crate::layout::{Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, LayoutId};
 use crate::table::placing::entry::{NoValues, Values};
-use crate::table::{Buckets, Fixed, Growing};
+use crate::table::{Buckets, FixedBuckets, GrowingBuckets};
 
-/// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`], for a filter of fixed size, or [`Growable`] of a
-/// [layout that can grow](GrowingLayout).
+/// What keeps the items of a filter, a maplet or an expiring filter: a table of [`Fixed`] size, or one that is
+/// [`Growable`].
 ///
-/// The trait is sealed. Code that is generic over filters has it as a bound:
-///
-/// ```
-/// use std::hash::BuildHasher;
-/// use coucal::{CuckooFilter, Storage};
-///
-/// fn first_seen<L: Storage, S: BuildHasher>(filter: &CuckooFilter<L, S>, line: &str) -> bool {
-///     filter.insert_if_absent(line).unwrap_or(true)
-/// }
-///
-/// assert!(first_seen(&CuckooFilter::with_capacity(100), "egg"));
-/// assert!(first_seen(&CuckooFilter::with_capacity_and_rate(100, 0.01)?, "egg"));
-/// # Ok::<(), coucal::Error>(())
-/// ```
+/// The trait is sealed. [`Filter`](crate::Filter) has an example of code that is generic over storages.
 ///
 /// The types of filters in a struct:
 ///
@@ -42,7 +29,7 @@ use crate::table::{Buckets, Fixed, Growing};
 ///     for_a_rate: AnyCuckooFilter,
 ///     for_a_rate_with_hasher: AnyCuckooFilter<RandomState>,
 ///     for_a_rate_and_growing: GrowableCuckooFilter<AnyLayout>,
-///     any_of_them: CuckooFilter<L, S>,
+///     any_of_them: Filter<L, S>,
 /// }
 ///
 /// let by_rate = CuckooFilter::builder().capacity(1000).false_positive_rate(0.001);
@@ -71,8 +58,9 @@ use crate::table::{Buckets, Fixed, Growing};
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet",
-    note = "in generic code: `L: Storage, S: BuildHasher`"
+    message = "`{Self}` is not a storage: one is `Fixed<Fp16x4>` or `Growable<Fp16x4>`",
+    note = "the type of the items is no parameter of a filter or a maplet",
+    note = "in generic code: `Filter<L, S>` with `L: Storage, S: BuildHasher`"
 )]
 pub trait Storage: Sized + Send + Sync + 'static {
     /// The layout of its buckets.
@@ -90,12 +78,18 @@ pub trait Storage: Sized + Send + Sync + 'static {
     const GROWS: bool = <Self::Buckets<NoValues> as Buckets>::GROWS;
 }
 
-impl<L: Layout> Storage for L {
+impl<L: Layout> Storage for Fixed<L> {
     #[doc(hidden)]
     type Layout = L;
     #[doc(hidden)]
-    type Buckets<V: Values> = Fixed<V>;
+    type Buckets<V: Values> = FixedBuckets<V>;
 }
+
+/// A storage of fixed size: of a [`Layout`], or of [`AnyLayout`].
+///
+/// `Filter<Fixed<L>, S>` is [`CuckooFilter<L, S>`](crate::CuckooFilter), and so with maplets and expiring filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixed<L: Layout>(PhantomData<L>, Infallible);
 
 /// A layout whose tables can grow: what [`Growable`] takes. These are [`Fp12x5`](crate::Fp12x5),
 /// [`Fp16x4`](crate::Fp16x4), [`Fp21x3`](crate::Fp21x3), [`Fp32x2`](crate::Fp32x2), and [`AnyLayout`],
@@ -110,11 +104,11 @@ impl<L: Layout> Storage for L {
 /// # Examples
 ///
 /// ```
-/// use coucal::{Error, CuckooFilter, Growable, GrowingLayout};
+/// use coucal::{Error, GrowableCuckooFilter, GrowingLayout};
 ///
 /// /// From a thousand items to a million, in any layout that grows.
-/// fn grows<L: GrowingLayout>() -> Result<CuckooFilter<Growable<L>>, Error> {
-///     let builder = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000);
+/// fn grows<L: GrowingLayout>() -> Result<GrowableCuckooFilter<L>, Error> {
+///     let builder = GrowableCuckooFilter::builder().capacity(1000).max_capacity(1_000_000);
 ///     builder.layout::<L>().build()
 /// }
 ///
@@ -125,8 +119,8 @@ impl<L: Layout> Storage for L {
 /// The other layouts are for filters of fixed size:
 ///
 /// ```compile_fail,E0277
-/// type Filter = coucal::CuckooFilter<coucal::Growable<coucal::Fp8x8>>;
-/// fn grows(filter: &Filter) {}
+/// type Grows = coucal::GrowableCuckooFilter<coucal::Fp8x8>;
+/// fn grows(filter: &Grows) {}
 /// ```
 #[diagnostic::on_unimplemented(
     message = "no filter or maplet with the layout `{Self}` can grow",
@@ -237,9 +231,9 @@ impl GrowingLayout for AnyLayout {}
 /// # Examples
 ///
 /// ```
-/// use coucal::{Fp16x4, CuckooFilter, Growable};
+/// use coucal::{Filter, Fp16x4, Growable, GrowableCuckooFilter};
 ///
-/// let filter: CuckooFilter<Growable<Fp16x4>> = CuckooFilter::builder().growable().build()?;
+/// let filter: Filter<Growable<Fp16x4>> = GrowableCuckooFilter::new();
 /// for item in 0..100_000 {
 ///     filter.insert(&item)?;
 /// }
@@ -253,5 +247,5 @@ impl<L: GrowingLayout> Storage for Growable<L> {
     #[doc(hidden)]
     type Layout = L;
     #[doc(hidden)]
-    type Buckets<V: Values> = Growing<V>;
+    type Buckets<V: Values> = GrowingBuckets<V>;
 }

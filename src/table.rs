@@ -34,8 +34,8 @@ use core::ops::Deref;
 use crossbeam_utils::CachePadded;
 
 pub(crate) use self::buckets::Buckets;
-pub(crate) use self::buckets::fixed::Fixed;
-pub(crate) use self::buckets::growing::Growing;
+pub(crate) use self::buckets::fixed::FixedBuckets;
+pub(crate) use self::buckets::growing::GrowingBuckets;
 use self::buckets::stripes::{All, Locked, Stripes, UpTo};
 use self::buckets::versions::Versions;
 use self::placing::entry::Values;
@@ -69,7 +69,7 @@ pub struct State<B: Buckets> {
 }
 
 /// A table: a state, and the encoding of its words.
-pub struct Table<'a, F, B: Buckets = Fixed> {
+pub struct Table<'a, F, B: Buckets = FixedBuckets> {
     state: &'a State<B>,
     encoding: PhantomData<F>,
 }

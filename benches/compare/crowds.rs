@@ -134,7 +134,7 @@ trait Crowd {
     fn stashed(&self) -> f64;
 }
 
-impl<L: Storage> Crowd for CuckooMaplet<L, KeyHash> {
+impl<L: Storage> Crowd for coucal::Maplet<L, KeyHash> {
     fn run(&self, operation: Operation, pairs: &[(u64, u32)]) -> usize {
         match operation {
             Insert => pairs.iter().filter(|(key, value)| self.insert(key, *value).is_ok()).count(),

@@ -11,7 +11,9 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use coucal::{CuckooFilter, ExpiringBuilder, ExpiringCuckooFilter, Fp12x5, Fp16x4, Fp21x3, Layout};
+use coucal::{
+    CuckooFilter, ExpiringBuilder, ExpiringCuckooFilter, Fixed, Fp12x5, Fp16x4, Fp21x3, Layout,
+};
 use coucal_benches::keys::{CHUNK, Keys, Which};
 use coucal_benches::text::{Table, power};
 use cuckoo_clock::config::{CuckooConfiguration, TtlConfig};
@@ -176,7 +178,7 @@ impl Forgets for Exact {
 
 type Make = fn(usize) -> Box<dyn Forgets>;
 
-type Builder<L> = ExpiringBuilder<L, KeyHash>;
+type Builder<L> = ExpiringBuilder<Fixed<L>, KeyHash>;
 
 fn builder<L: Layout>(live: usize) -> Builder<L> {
     let builder = ExpiringCuckooFilter::builder().layout::<L>().hasher(KeyHash::default());

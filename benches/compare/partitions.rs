@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use coucal::{Candidates, CuckooFilter, CuckooMaplet, Fp16x4, Storage};
+use coucal::{Candidates, CuckooFilter, Fp16x4, Storage};
 
 use crate::hash::KeyHash;
 use crate::subject::{BATCH, Operation, Peer};
@@ -20,11 +20,11 @@ pub fn partitions(key: u64) -> [u32; 2] {
 }
 
 /// A maplet, fixed or growing; the candidates of its batches are kept from one to the next.
-pub struct Maplet<L: Storage>(CuckooMaplet<L, KeyHash>, Vec<Candidates>);
+pub struct Maplet<L: Storage>(coucal::Maplet<L, KeyHash>, Vec<Candidates>);
 
 impl<L: Storage> Maplet<L> {
     /// Its memory is touched.
-    pub fn new(maplet: CuckooMaplet<L, KeyHash>) -> Self {
+    pub fn new(maplet: coucal::Maplet<L, KeyHash>) -> Self {
         maplet.clear();
         Self(maplet, Vec::new())
     }

@@ -181,25 +181,25 @@ pub fn growing_capacity(slots: usize) -> usize {
     capacity_for(slots, |items| coucal_growing(items, items, None).slots())
 }
 
-impl<L: Storage, S: BuildHasher> Peer for &CuckooFilter<L, S> {
+impl<L: Storage, S: BuildHasher> Peer for &coucal::Filter<L, S> {
     #[inline]
     fn contains(&self, key: u64) -> bool {
-        CuckooFilter::contains(self, &key)
+        coucal::Filter::contains(self, &key)
     }
 
     #[inline]
     fn insert(&mut self, key: u64) -> bool {
-        CuckooFilter::insert(self, &key).is_ok()
+        coucal::Filter::insert(self, &key).is_ok()
     }
 
     #[inline]
     fn insert_if_absent(&mut self, key: u64) -> bool {
-        CuckooFilter::insert_if_absent(self, &key) == Ok(true)
+        coucal::Filter::insert_if_absent(self, &key) == Ok(true)
     }
 
     #[inline]
     fn remove(&mut self, key: u64) -> bool {
-        CuckooFilter::remove(self, &key)
+        coucal::Filter::remove(self, &key)
     }
 
     fn batch(&mut self, operation: Operation, keys: &[u64]) -> u64 {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use coucal::{CuckooFilter, Storage};
+use coucal::Storage;
 use coucal_benches::keys::Keys;
 use coucal_benches::text::{Table, power};
 
@@ -44,7 +44,7 @@ struct Filled<L: Storage> {
     name: &'static str,
     slots: u64,
     items: u64,
-    table: Shared<CuckooFilter<L, KeyHash>>,
+    table: Shared<coucal::Filter<L, KeyHash>>,
 }
 
 /// A round takes less than a second, whatever the size.
@@ -79,7 +79,7 @@ impl<L: Storage> Filled<L> {
             let millis = [
                 timed(|| filter.snapshot().expect("memory for a snapshot")),
                 timed(|| {
-                    let restored = CuckooFilter::<L, _>::from_bytes(bytes, KeyHash::default());
+                    let restored = coucal::Filter::<L, _>::from_bytes(bytes, KeyHash::default());
                     restored.expect("a good snapshot")
                 }),
                 timed(|| bytes.to_vec()),

@@ -83,7 +83,7 @@ fn open(bytes: &[u8]) -> View<'_> {
 /// The filter and its view by turns, chunk by chunk.
 fn measure_one<L: Storage>(
     name: &str,
-    filter: &CuckooFilter<L, KeyHash>,
+    filter: &coucal::Filter<L, KeyHash>,
     items: u64,
     (plan, slots, round): (&Plan, u64, usize),
     results: &mut Results,

@@ -22,9 +22,9 @@ use std::{env, fs};
 
 use clap::Parser;
 use coucal::{
-    CuckooFilter, CuckooFilterView, CuckooMaplet, ExpiringCuckooFilter, Fp16x4, Fp21x3, Growable,
-    GrowableCuckooFilter, GrowableCuckooMaplet, GrowingLayout, Layout, MapletBuilder, Prehashed,
-    StableHashBuilder, Storage,
+    CuckooFilter, CuckooFilterView, CuckooMaplet, ExpiringCuckooFilter, Filter, Fp16x4, Fp21x3,
+    Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowingLayout, Layout, MapletBuilder,
+    Prehashed, StableHashBuilder, Storage,
 };
 use coucal_benches::keys::mix;
 use coucal_benches::text::compiler;
@@ -127,7 +127,7 @@ fn tasks() -> Vec<Task> {
 }
 
 /// The tasks of a filter of fixed size.
-fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> CuckooFilter<L, ()>) -> Vec<Task> {
+fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> Filter<L, ()>) -> Vec<Task> {
     const AS_MANY: &str = "as many answers as hashes";
     let name = |name| format!("{prefix}{name}");
     vec![
@@ -167,7 +167,7 @@ fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> CuckooFilter<L, (
     ]
 }
 
-fn filled<L: Storage>(empty: fn() -> CuckooFilter<L, ()>, load: f64) -> CuckooFilter<L, ()> {
+fn filled<L: Storage>(empty: fn() -> Filter<L, ()>, load: f64) -> Filter<L, ()> {
     let filter = empty();
     for index in 0..(filter.slots() as f64 * load) as u64 {
         filter.insert(&Prehashed(mix(index))).expect("the load is below the first failure");
@@ -175,7 +175,7 @@ fn filled<L: Storage>(empty: fn() -> CuckooFilter<L, ()>, load: f64) -> CuckooFi
     filter
 }
 
-fn fills<L: Storage>(units: u64, empty: fn() -> CuckooFilter<L, ()>, load: f64) -> u64 {
+fn fills<L: Storage>(units: u64, empty: fn() -> Filter<L, ()>, load: f64) -> u64 {
     let filters = (0..units).map(|_| black_box(filled(empty, load)));
     filters.fold(0, |_, filter| filter.len() as u64)
 }
@@ -183,8 +183,8 @@ fn fills<L: Storage>(units: u64, empty: fn() -> CuckooFilter<L, ()>, load: f64) 
 /// One operation after the other in a full filter.
 fn each<L: Storage>(
     units: u64,
-    empty: fn() -> CuckooFilter<L, ()>,
-    operation: impl Fn(&CuckooFilter<L, ()>, u64) -> bool,
+    empty: fn() -> Filter<L, ()>,
+    operation: impl Fn(&Filter<L, ()>, u64) -> bool,
 ) -> u64 {
     let filter = filled(empty, 0.95);
     repeat(units, |index| operation(&filter, index))
@@ -193,8 +193,8 @@ fn each<L: Storage>(
 /// A batch in a full filter.
 fn many<L: Storage>(
     units: u64,
-    empty: fn() -> CuckooFilter<L, ()>,
-    operation: impl Fn(&CuckooFilter<L, ()>, &[u64], &mut [bool]),
+    empty: fn() -> Filter<L, ()>,
+    operation: impl Fn(&Filter<L, ()>, &[u64], &mut [bool]),
 ) -> u64 {
     let filter = filled(empty, 0.95);
     let hashes: Vec<_> = (0..units * OPERATIONS).map(mix).collect();

@@ -14,20 +14,34 @@ use super::whole::generations::{Clock, Generations, Stamping};
 use super::{Buckets, Geometry, Key, Place, Stashed, State, Table};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
-use crate::kinds::expiring::ExpiringCuckooFilter;
+use crate::kinds::expiring::ExpiringFilter;
 use crate::kinds::expiring::timer::Timer;
-use crate::kinds::filter::CuckooFilter;
-use crate::kinds::maplet::CuckooMaplet;
-use crate::layout::{Encoding, Slot};
+use crate::kinds::filter::Filter;
+use crate::kinds::maplet;
+use crate::layout::{Encoding, Layout, Slot};
 use crate::sizing::{self, Sizing};
-use crate::storage::Storage;
 use crate::storage::operations::Inner;
+use crate::storage::{Fixed, Growable, GrowingLayout, Storage};
 use crate::sync::Ordering;
 pub use crate::sync::array::PieceArray;
 pub use crate::sync::lock::Lock;
 pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
 use crate::sync::machine::{moving, try_zeroed};
 use crate::sync::retained::Link;
+
+/// What a model writes for a storage: a layout for one of fixed size, or [`Growable`].
+pub trait IntoStorage: Sized + 'static {
+    /// The storage.
+    type Storage: Storage;
+}
+
+impl<L: Layout> IntoStorage for L {
+    type Storage = Fixed<L>;
+}
+
+impl<L: GrowingLayout> IntoStorage for Growable<L> {
+    type Storage = Self;
+}
 
 /// What a model runs: the filter of a storage, or a [`Maplet`].
 pub trait Subject: Sized + 'static {
@@ -54,15 +68,15 @@ type EncodingOf<M> = crate::storage::operations::EncodingOf<<M as Subject>::Stor
 type BucketsOf<M> = <<M as Subject>::Storage as Storage>::Buckets<<M as Subject>::Values>;
 type InnerOf<M> = Inner<<M as Subject>::Storage, <M as Subject>::Values, DefaultHashBuilder>;
 
-impl<L: Storage + 'static> Subject for L {
-    type Storage = L;
+impl<L: IntoStorage> Subject for L {
+    type Storage = L::Storage;
     type Values = NoValues;
-    type Shared = CuckooFilter<L>;
+    type Shared = Filter<L::Storage>;
 
     const VALUE_BITS: u32 = 0;
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
-        CuckooFilter { inner }
+        Filter { inner }
     }
 
     fn inner(filter: &Self::Shared) -> &InnerOf<Self> {
@@ -77,15 +91,15 @@ pub struct Maplet<L, const SHORT_RING: bool = false>(PhantomData<L>);
 /// values of a maplet take all bits but those and a core of four; all items of a model have the same one.
 pub type ShortRing<L> = Maplet<L, true>;
 
-impl<L: Storage + 'static, const SHORT_RING: bool> Subject for Maplet<L, SHORT_RING> {
-    type Storage = L;
+impl<L: IntoStorage, const SHORT_RING: bool> Subject for Maplet<L, SHORT_RING> {
+    type Storage = L::Storage;
     type Values = ValueBits;
-    type Shared = CuckooMaplet<L>;
+    type Shared = maplet::Maplet<L::Storage>;
 
     const VALUE_BITS: u32 = if SHORT_RING { <EncodingOf<Self>>::BITS - 6 } else { 2 };
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
-        CuckooMaplet { inner }
+        maplet::Maplet { inner }
     }
 
     fn inner(maplet: &Self::Shared) -> &InnerOf<Self> {
@@ -96,17 +110,17 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Subject for Maplet<L, SHORT_R
 /// The expiring filter of a storage, with stamps of two bits. Its generations end by the time of the model.
 pub struct Expiring<L>(PhantomData<L>);
 
-impl<L: Storage + 'static> Subject for Expiring<L> {
-    type Storage = L;
+impl<L: IntoStorage> Subject for Expiring<L> {
+    type Storage = L::Storage;
     type Values = ValueBits;
-    type Shared = ExpiringCuckooFilter<L>;
+    type Shared = ExpiringFilter<L::Storage>;
 
     const VALUE_BITS: u32 = 2;
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
         let now = || Duration::from_nanos(time());
         let timer = Timer::new(Duration::from_nanos(PERIOD), Duration::ZERO, now);
-        let mut filter = ExpiringCuckooFilter::from_inner(inner);
+        let mut filter = ExpiringFilter::from_inner(inner);
         filter.timer = Some(timer.expect("a period"));
         filter
     }
@@ -493,38 +507,38 @@ pub fn widen<M: Subject>(shared: &M::Shared) {
 }
 
 /// Operations of a table of generations.
-impl<L: Storage + 'static, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
+impl<L: IntoStorage, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
     /// This value retires from now on, though nobody sweeps it.
-    pub fn retire(shared: &CuckooMaplet<L>, value: u32) {
+    pub fn retire(shared: &maplet::Maplet<L::Storage>, value: u32) {
         shared.inner.state.retire(Some(value));
     }
 
     /// Gives the item with this hash the present stamp, or only if it is not there. Whether it was not.
-    pub fn stamp(shared: &CuckooMaplet<L>, hash: u64, is_always: bool) -> bool {
+    pub fn stamp(shared: &maplet::Maplet<L::Storage>, hash: u64, is_always: bool) -> bool {
         let table = table::<Self>(shared);
         let stamping = if is_always { Stamping::Always } else { Stamping::IfAbsent };
         table.insert_with(table.key(hash), stamping).expect("room")
     }
 
     /// How many generations ago the item with this hash got its stamp.
-    pub fn age(shared: &CuckooMaplet<L>, hash: u64) -> Option<u32> {
+    pub fn age(shared: &maplet::Maplet<L::Storage>, hash: u64) -> Option<u32> {
         let table = table::<Self>(shared);
         table.age(table.key(hash))
     }
 
     /// Ends this number of generations. Returns how many entries are removed.
-    pub fn advance_by(shared: &CuckooMaplet<L>, generations: u64) -> usize {
+    pub fn advance_by(shared: &maplet::Maplet<L::Storage>, generations: u64) -> usize {
         table::<Self>(shared).advance_by(generations)
     }
 
     /// Ends the first generation, if that is present. Whether it was.
-    pub fn advance_from_first(shared: &CuckooMaplet<L>) -> bool {
+    pub fn advance_from_first(shared: &maplet::Maplet<L::Storage>) -> bool {
         table::<Self>(shared).advance_from(Clock::default())
     }
 
     /// The number of the present generation.
     #[must_use]
-    pub fn generation(shared: &CuckooMaplet<L>) -> u64 {
+    pub fn generation(shared: &maplet::Maplet<L::Storage>) -> u64 {
         state::<Self>(shared).clock().number()
     }
 }

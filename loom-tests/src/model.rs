@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-pub use coucal::probe::Subject;
 use coucal::probe::{self, ALL, Expiring, Home, Image, Maplet};
-use coucal::{CuckooFilter, Error, Prehashed, Storage};
+pub use coucal::probe::{IntoStorage, Subject};
+use coucal::{Error, Filter, Prehashed};
 use loom::model::Builder;
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -343,7 +343,7 @@ impl<M: Subject> Setup<M> {
     }
 }
 
-impl<M: Storage + 'static> Setup<Maplet<M>> {
+impl<M: IntoStorage> Setup<Maplet<M>> {
     /// Of a table of generations: the checker knows of ages, and at the end each item has one entry, or none. An item
     /// with another value is the same one with this stamp.
     #[must_use]
@@ -511,7 +511,7 @@ pub fn resize_stash<M: Subject>(item: Item, lines: usize) -> Step<M> {
 }
 
 /// [`Thread::get`], which must find these, among others.
-pub fn get<M: Storage + 'static, const N: usize>(key: Item, items: [Item; N]) -> Step<Maplet<M>> {
+pub fn get<M: IntoStorage, const N: usize>(key: Item, items: [Item; N]) -> Step<Maplet<M>> {
     does(move |thread| {
         let found = thread.get(key);
         items.iter().all(|&item| found.has(item))
@@ -519,7 +519,7 @@ pub fn get<M: Storage + 'static, const N: usize>(key: Item, items: [Item; N]) ->
 }
 
 /// [`Thread::get`], which must find one of these.
-pub fn get_any<M: Storage + 'static>(key: Item, [one, other]: [Item; 2]) -> Step<Maplet<M>> {
+pub fn get_any<M: IntoStorage>(key: Item, [one, other]: [Item; 2]) -> Step<Maplet<M>> {
     does(move |thread| {
         let found = thread.get(key);
         found.has(one) || found.has(other)
@@ -527,12 +527,12 @@ pub fn get_any<M: Storage + 'static>(key: Item, [one, other]: [Item; 2]) -> Step
 }
 
 /// [`Thread::contains_key`].
-pub fn contains_key<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+pub fn contains_key<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     does(move |thread| thread.contains_key(item))
 }
 
 /// [`Thread::replace`].
-pub fn replace<M: Storage + 'static, const SHORT_RING: bool>(
+pub fn replace<M: IntoStorage, const SHORT_RING: bool>(
     item: Item,
     with: Item,
 ) -> Step<Maplet<M, SHORT_RING>> {
@@ -540,7 +540,7 @@ pub fn replace<M: Storage + 'static, const SHORT_RING: bool>(
 }
 
 /// [`Thread::remove_value`], which must remove this number.
-pub fn remove_value<M: Storage + 'static, const SHORT_RING: bool>(
+pub fn remove_value<M: IntoStorage, const SHORT_RING: bool>(
     item: Item,
     removed: usize,
 ) -> Step<Maplet<M, SHORT_RING>> {
@@ -548,7 +548,7 @@ pub fn remove_value<M: Storage + 'static, const SHORT_RING: bool>(
 }
 
 /// [`Thread::increment`], from one of these values.
-pub fn increment<M: Storage + 'static, const N: usize>(
+pub fn increment<M: IntoStorage, const N: usize>(
     item: Item,
     from: [Option<u32>; N],
 ) -> Step<Maplet<M>> {
@@ -556,27 +556,27 @@ pub fn increment<M: Storage + 'static, const N: usize>(
 }
 
 /// [`Thread::count_one`].
-pub fn count_one<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+pub fn count_one<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     done(move |thread| thread.count_one(item))
 }
 
 /// [`Thread::stamp`].
-pub fn stamp<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+pub fn stamp<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     does(move |thread| thread.stamp(item))
 }
 
 /// [`Thread::stamp_if_absent`].
-pub fn stamp_if_absent<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+pub fn stamp_if_absent<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     does(move |thread| thread.stamp_if_absent(item))
 }
 
 /// [`Thread::age`], whatever it is.
-pub fn age<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+pub fn age<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     maybe(does(move |thread| thread.age(item).is_some()))
 }
 
 /// [`Thread::advance`], whatever it removes.
-pub fn advance<M: Storage + 'static>() -> Step<Maplet<M>> {
+pub fn advance<M: IntoStorage>() -> Step<Maplet<M>> {
     maybe(does(|thread| thread.advance() > 0))
 }
 
@@ -905,7 +905,7 @@ impl<M: Subject> Thread<M> {
     }
 }
 
-impl<M: Storage + 'static> Thread<M> {
+impl<M: IntoStorage> Thread<M> {
     /// How many of the items were stored, in order.
     pub fn insert_many(&mut self, items: &[Item]) -> usize {
         let hashes: Vec<_> = items.iter().map(|item| Prehashed(item.hash)).collect();
@@ -948,7 +948,7 @@ impl<M: Storage + 'static> Thread<M> {
         &mut self,
         items: &[Item],
         outcomes: &[Outcome; 2],
-        batch: impl Fn(&CuckooFilter<M>, &[Prehashed], &mut [bool]) -> usize,
+        batch: impl Fn(&Filter<M::Storage>, &[Prehashed], &mut [bool]) -> usize,
     ) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| Prehashed(item.hash)).collect();
         let mut answers = vec![false; items.len()];
@@ -962,12 +962,12 @@ impl<M: Storage + 'static> Thread<M> {
 
     /// The filter itself, for calls that are not recorded.
     #[must_use]
-    pub fn filter(&self) -> &CuckooFilter<M> {
+    pub fn filter(&self) -> &Filter<M::Storage> {
         &self.shared
     }
 }
 
-impl<M: Storage + 'static> Thread<Maplet<M>> {
+impl<M: IntoStorage> Thread<Maplet<M>> {
     /// As `judge`, of ages.
     fn judge_ages(mut self, mut threads: Vec<Vec<Event>>) {
         let setup = Arc::clone(&self.setup);
@@ -1037,7 +1037,7 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
     }
 }
 
-impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
+impl<M: IntoStorage, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
     /// Whether a copy of the item has got the value of another item of its key.
     pub fn replace(&mut self, item: Item, with: Item) -> bool {
         let (hash, old, new) = replacement(item, with);
@@ -1060,7 +1060,7 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
 }
 
 /// Operations of a table of generations.
-impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
+impl<M: IntoStorage, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
     /// Gives the item the present stamp. Whether it was not there.
     pub fn stamp(&mut self, item: Item) -> bool {
         let is_new = Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, true);
@@ -1131,7 +1131,7 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
 }
 
 /// Operations of a filter that forgets by the time of the model: not recorded.
-impl<M: Storage + 'static> Thread<Expiring<M>> {
+impl<M: IntoStorage> Thread<Expiring<M>> {
     /// Whether the item was new.
     pub fn remember(&mut self, item: Item) -> bool {
         self.shared.insert(&Prehashed(item.hash)).expect("room")

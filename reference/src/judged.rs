@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use coucal::{
-    AnyLayout, Error, ExpiringCuckooFilter, Growable, Snapshot, StableHashBuilder, Storage,
+    AnyLayout, Error, ExpiringFilter, Fixed, Growable, Snapshot, StableHashBuilder, Storage,
 };
 
 use crate::format::{self, Contents, ROOMY, at};
@@ -76,7 +76,7 @@ pub fn judged(bytes: &[u8]) -> Result<Contents, Error> {
         }
         is_as_expected(found, number == its_kind);
     }
-    is_as_expected(forgets::<AnyLayout>(bytes), its_kind == 4);
+    is_as_expected(forgets::<Fixed<AnyLayout>>(bytes), its_kind == 4);
     is_as_expected(forgets::<Growable<AnyLayout>>(bytes), its_kind == 5);
     if let (Ok(snapshot), Ok(contents)) = (&snapshot, &read) {
         let generations = contents.generations.map(|generations| generations.count);
@@ -132,7 +132,7 @@ fn is_restored(subject: &dyn Subject, contents: &Contents, snapshot: &Snapshot) 
 
 /// What is restored has nothing left after as many advances as there are generations, whatever was stored.
 fn forgets<L: Storage>(bytes: &[u8]) -> Result<(), Error> {
-    let seen = ExpiringCuckooFilter::<L, StableHashBuilder>::from_bytes(bytes, HASHER)?;
+    let seen = ExpiringFilter::<L, StableHashBuilder>::from_bytes(bytes, HASHER)?;
     assert!(seen.snapshot().expect("memory").as_bytes() == bytes, "{seen:?}");
     drop(seen.insert(&1));
     for _ in 0..seen.generations() {

@@ -6,7 +6,8 @@ use std::io::Read;
 
 use coucal::{
     AnyLayout, Builder, Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView,
-    Error, Growable, GrowingLayout, MapletBuilder, Prehashed, Snapshot, StableHashBuilder, Storage,
+    Error, Fixed, Growable, GrowingLayout, MapletBuilder, Prehashed, Snapshot, StableHashBuilder,
+    Storage,
 };
 
 use crate::format::{self, Contents, Geometry, Value};
@@ -14,8 +15,8 @@ use crate::layouts::Layout;
 
 pub const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
-pub type Filter<L = AnyLayout> = CuckooFilter<L, StableHashBuilder>;
-pub type Maplet<L = AnyLayout> = CuckooMaplet<L, StableHashBuilder>;
+pub type Filter<L = Fixed<AnyLayout>> = coucal::Filter<L, StableHashBuilder>;
+pub type Maplet<L = Fixed<AnyLayout>> = coucal::Maplet<L, StableHashBuilder>;
 
 /// A hash, and in a maplet a value; in a filter 0.
 pub type Item = (u64, Value);
@@ -152,13 +153,9 @@ pub trait Held: Storage + Sized + 'static {
     }
 }
 
-macro_rules! fixed {
-    ($($layout:ident)*) => { $(impl Held for coucal::$layout {})* };
-}
+impl<L: coucal::Layout> Held for Fixed<L> {}
 
-crate::for_each_layout!(fixed AnyLayout);
-
-impl<L: GrowingLayout + 'static> Held for Growable<L> {
+impl<L: GrowingLayout> Held for Growable<L> {
     fn reserve_filter(filter: &Filter<Self>, additional: usize) -> Result<(), Error> {
         filter.reserve(additional)
     }
@@ -424,13 +421,13 @@ pub fn prehashed(items: &[Item]) -> Vec<(Prehashed, Value)> {
 /// What has a layout.
 impl Layout {
     /// Builds filters of this layout.
-    pub fn filters(self) -> Builder<AnyLayout, StableHashBuilder> {
+    pub fn filters(self) -> Builder<Fixed<AnyLayout>, StableHashBuilder> {
         let builder = CuckooFilter::builder().layout_named(self.name).expect("its name");
         builder.hasher(HASHER)
     }
 
     /// Builds maplets of this layout.
-    pub fn maplets(self, value_bits: u32) -> MapletBuilder<AnyLayout, StableHashBuilder> {
+    pub fn maplets(self, value_bits: u32) -> MapletBuilder<Fixed<AnyLayout>, StableHashBuilder> {
         let builder = CuckooMaplet::builder().layout_named(self.name).expect("its name");
         builder.hasher(HASHER).value_bits(value_bits)
     }

@@ -16,7 +16,7 @@ use crate::hasher::DefaultHashBuilder;
 use crate::layout::{Fp16x4, Layout, LayoutId};
 use crate::sizing::{self, Request, Sizing};
 use crate::storage::operations::Inner;
-use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::State;
 use crate::table::placing::entry::Values;
 
@@ -43,7 +43,7 @@ use crate::table::placing::entry::Values;
 /// [`MapletBuilder`](crate::MapletBuilder); and with [`Expiring`](crate::Expiring) an
 /// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter): see [`ExpiringBuilder`](crate::ExpiringBuilder).
 #[must_use = "a builder builds nothing until `build` is called"]
-pub struct Builder<L = Fp16x4, S = DefaultHashBuilder, T = Filters> {
+pub struct Builder<L = Fixed<Fp16x4>, S = DefaultHashBuilder, T = Filters> {
     pub(crate) request: Request,
     hasher: Hasher<S>,
     /// Of an expiring filter.
@@ -82,7 +82,7 @@ impl<L, S: Clone, T> Clone for Builder<L, S, T> {
     }
 }
 
-impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
+impl<L: Storage, T> Builder<L, DefaultHashBuilder, T> {
     pub(crate) fn with_request(request: Request) -> Self {
         let hasher = Hasher::New(DefaultHashBuilder::default);
         Self { request, hasher, expiry: Expiry::default(), layout: PhantomData }
@@ -122,13 +122,13 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooFilter, Error};
+    /// use coucal::{CuckooFilter, Error, GrowableCuckooFilter};
     ///
     /// let filter = CuckooFilter::builder().memory_bytes(1 << 20).build()?;
     /// assert!(filter.capacity() > 480_000 && filter.memory_bytes() <= 1 << 20);
     ///
     /// // As large, but it takes the memory as it fills up.
-    /// let filter = CuckooFilter::builder().growable().memory_bytes(1 << 20).build()?;
+    /// let filter = GrowableCuckooFilter::builder().memory_bytes(1 << 20).build()?;
     /// assert!(filter.max_capacity() > 360_000 && filter.memory_bytes() < 64 << 10);
     ///
     /// let error = CuckooFilter::builder().capacity(1_000_000).memory_bytes(1 << 20).build().unwrap_err();
@@ -222,7 +222,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
 }
 
 /// The storage of a filter of fixed size.
-impl<L: Layout, S, T> Builder<L, S, T> {
+impl<L: Layout, S, T> Builder<Fixed<L>, S, T> {
     /// The [`Layout`](crate::Layout) of the buckets, [`Fp16x4`] by default.
     ///
     /// # Examples
@@ -235,7 +235,7 @@ impl<L: Layout, S, T> Builder<L, S, T> {
     /// assert_eq!(filter.insert_if_absent("egg"), Ok(true));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn layout<M: Layout>(self) -> Builder<M, S, T> {
+    pub fn layout<M: Layout>(self) -> Builder<Fixed<M>, S, T> {
         self.with_layout()
     }
 
@@ -254,7 +254,7 @@ impl<L: Layout, S, T> Builder<L, S, T> {
     /// assert_eq!(filter.layout_name(), "Fp21x3");
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn any_layout(self) -> Builder<AnyLayout, S, T> {
+    pub fn any_layout(self) -> Builder<Fixed<AnyLayout>, S, T> {
         self.with_layout()
     }
 
@@ -278,7 +278,7 @@ impl<L: Layout, S, T> Builder<L, S, T> {
     /// assert!(matches!(error, Error::NoSuchLayout { grows: false, .. }));
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn layout_named(self, name: &str) -> Result<Builder<AnyLayout, S, T>, Error> {
+    pub fn layout_named(self, name: &str) -> Result<Builder<Fixed<AnyLayout>, S, T>, Error> {
         self.with_layout_named(name)
     }
 }
@@ -290,9 +290,9 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooFilter, Fp32x2};
+    /// use coucal::{Fp32x2, GrowableCuckooFilter};
     ///
-    /// let filter = CuckooFilter::builder().growable().layout::<Fp32x2>().build()?;
+    /// let filter = GrowableCuckooFilter::builder().layout::<Fp32x2>().build()?;
     /// assert_eq!(filter.layout_name(), "Fp32x2");
     /// # Ok::<(), coucal::Error>(())
     /// ```
@@ -327,12 +327,12 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{AnyLayout, CuckooFilter, Error, GrowableCuckooFilter};
+    /// use coucal::{AnyLayout, Error, GrowableCuckooFilter};
     ///
-    /// let builder = CuckooFilter::builder().growable().layout_named("Fp21x3")?;
+    /// let builder = GrowableCuckooFilter::builder().layout_named("Fp21x3")?;
     /// let filter: GrowableCuckooFilter<AnyLayout> = builder.build()?;
     /// assert_eq!(filter.layout_name(), "Fp21x3");
-    /// let error = CuckooFilter::builder().growable().layout_named("Fp8x8").unwrap_err();
+    /// let error = GrowableCuckooFilter::builder().layout_named("Fp8x8").unwrap_err();
     /// assert!(matches!(error, Error::NoSuchLayout { grows: true, .. }));
     /// # Ok::<(), Error>(())
     /// ```

@@ -19,26 +19,38 @@ use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
-use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::placing::entry::ValueBits;
 use crate::table::whole::generations::Stamping;
+
+/// What an [`ExpiringCuckooFilter`] and a [`GrowableExpiringCuckooFilter`] are: an expiring filter with the storage `L`.
+///
+/// `ExpiringCuckooFilter<L, S>` is `ExpiringFilter<Fixed<L>, S>`, and `GrowableExpiringCuckooFilter<L, S>` is
+/// `ExpiringFilter<Growable<L>, S>`. Write these names, unless your code takes [both](crate::Filter).
+pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
+    pub(crate) inner: Inner<L, ValueBits, S>,
+    pub(crate) timer: Option<Timer>,
+    /// Whether an insert makes room.
+    forgets_oldest: bool,
+    /// How often it did.
+    early_advances: AtomicU64,
+}
 
 /// A filter that forgets: "was this seen lately?", for many threads, in one table.
 /// In a struct: `seen: ExpiringCuckooFilter`, whatever the items are
 /// ([with a hasher, growing, of any layout](crate#the-type-of-a-filter)).
 ///
 /// Time passes in *generations*. N of them are remembered, the present one among them: N is from 2 to 256.
-/// [`advance`](Self::advance) forgets the oldest and begins the next one. Call it from a thread, from an interval of
+/// [`advance`](ExpiringCuckooFilter::advance) forgets the oldest and begins the next one. Call it from a thread, from an interval of
 /// your async runtime, after so many items, or let inserts call it [as time passes](#time). An item belongs to the
-/// generation in which it was inserted last, or [first](Self::insert_if_absent).
+/// generation in which it was inserted last, or [first](ExpiringCuckooFilter::insert_if_absent).
 ///
 /// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Equal items
 /// are items with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter), and a panic of your code leaves the
 /// filter valid.
 ///
-/// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of a
-/// [layout that can grow](GrowingLayout). `S` is the hasher of the items.
+/// `L` is the [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`]; `S` is the hasher of the items.
 ///
 /// # Guarantees
 ///
@@ -49,12 +61,12 @@ use crate::table::whole::generations::Stamping;
 ///   found no more often than one that was never inserted; unless it was inserted again. In a filter that grows, an item
 ///   of a time when the filter was much smaller is found several times as often: another item was taken for it, and its
 ///   entry is remembered as long as that item.
-/// * **Few others**: an item that was not seen is found at the [rate](Self::false_positive_rate) of a maplet, which the
-///   items of the window determine, and no others. Such an item counts as seen for [`insert`](Self::insert), too. In a
+/// * **Few others**: an item that was not seen is found at the [rate](ExpiringCuckooFilter::false_positive_rate) of a maplet, which the
+///   items of the window determine, and no others. Such an item counts as seen for [`insert`](ExpiringCuckooFilter::insert), too. In a
 ///   filter that grows, the rate is [higher](crate::ExpiringBuilder::growable): one in 900, with 16 generations, ten
 ///   million items, and no choices of yours.
 /// * **One of many**: of threads that insert a new item at once, exactly one gets `true`.
-/// * **Lookups are wait-free**: [`contains`](Self::contains) takes a bounded number of steps, whatever other threads
+/// * **Lookups are wait-free**: [`contains`](ExpiringCuckooFilter::contains) takes a bounded number of steps, whatever other threads
 ///   do, one that is stopped in the middle of an `advance` included. Lookups know nothing of generations: what is in
 ///   the table is found.
 /// * **Linearizable**: `insert`, `insert_if_absent` and `contains` each take effect at one instant between call and
@@ -82,7 +94,7 @@ use crate::table::whole::generations::Stamping;
 /// could be removed, the others would be missed within their window. (A maplet with [one pair for each
 /// insert](crate::CuckooMaplet::insert) can remove pairs, and forgets by
 /// [`remove_value`](crate::CuckooMaplet::remove_value).) For the same reason two filters cannot be merged.
-/// [`clear`](Self::clear) forgets all.
+/// [`clear`](ExpiringCuckooFilter::clear) forgets all.
 ///
 /// # Time
 ///
@@ -97,11 +109,11 @@ use crate::table::whole::generations::Stamping;
 /// * **A period shorter than a sweep** is longer than it says: between two [sweeps](#what-an-advance-costs) passes at
 ///   least as much time as the first one took, or a period if that is less. Else inserts would do nothing but sweep. An
 ///   item is remembered as long as is promised, or longer. So let a period be several times as long as a sweep;
-///   [`stats`](Self::stats) says how long the [longest](crate::Stats::longest_sweep) was.
+///   [`stats`](ExpiringCuckooFilter::stats) says how long the [longest](crate::Stats::longest_sweep) was.
 /// * **Lookups do not look at the clock.** Where nobody inserts, nothing is forgotten: call
-///   [`advance_if_due`](Self::advance_if_due) before a lookup that matters, or from a thread of your own. The first
+///   [`advance_if_due`](ExpiringCuckooFilter::advance_if_due) before a lookup that matters, or from a thread of your own. The first
 ///   insert after a pause makes up for all generations that have passed. If these are N or more, it
-///   [clears](Self::clear) the filter.
+///   [clears](ExpiringCuckooFilter::clear) the filter.
 /// * **An `advance` by hand** ends a generation early, and the next one ends when this one would have: so the window is
 ///   up to a period shorter.
 /// * **The clock** is an [`Instant`](std::time::Instant); but on Linux, for periods from one second on, the coarse
@@ -114,9 +126,9 @@ use crate::table::whole::generations::Stamping;
 ///   `advance`, and then all are new at once. The more generations there are, the fewer these items are.
 /// * **Cost**: in a table that the cache holds, a look at the coarse clock was measured to add some 5 ns to an insert,
 ///   and one at an `Instant` some 30, where it takes 9 without (a hot item) or 80 (a new one): the exact clock keeps
-///   a processor from looking at the table ahead. A [batch](Self::insert_many) looks once for 256 items. Where that is
+///   a processor from looking at the table ahead. A [batch](ExpiringCuckooFilter::insert_many) looks once for 256 items. Where that is
 ///   too much, leave `every` out, and call `advance` from a thread.
-/// * A filter that is restored from a snapshot has no clock until it [gets one](Self::set_every), with the time that has
+/// * A filter that is restored from a snapshot has no clock until it [gets one](ExpiringCuckooFilter::set_every), with the time that has
 ///   passed.
 ///
 /// # What an advance costs
@@ -160,9 +172,9 @@ use crate::table::whole::generations::Stamping;
 /// # Examples
 ///
 /// ```
-/// use coucal::ExpiringCuckooFilter;
+/// use coucal::GrowableExpiringCuckooFilter;
 ///
-/// let seen = ExpiringCuckooFilter::builder().growable().generations(4).build()?;
+/// let seen = GrowableExpiringCuckooFilter::builder().generations(4).build()?;
 /// assert!(seen.insert("egg")?); // new
 /// assert!(!seen.insert("egg")?); // seen, and remembered from now on
 /// for _ in 0..3 {
@@ -174,14 +186,7 @@ use crate::table::whole::generations::Stamping;
 /// assert!(!seen.contains("egg"));
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub struct ExpiringCuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    pub(crate) inner: Inner<L, ValueBits, S>,
-    pub(crate) timer: Option<Timer>,
-    /// Whether an insert makes room.
-    forgets_oldest: bool,
-    /// How often it did.
-    early_advances: AtomicU64,
-}
+pub type ExpiringCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = ExpiringFilter<Fixed<L>, S>;
 
 /// An [`ExpiringCuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `seen: AnyExpiringCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).
@@ -198,7 +203,7 @@ pub struct ExpiringCuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
 /// assert_eq!(seen.layout_name(), "Fp16x4");
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringCuckooFilter<AnyLayout, S>;
+pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<AnyLayout>, S>;
 
 /// An [`ExpiringCuckooFilter`] that grows with the items of its window: see [`Growable`].
 /// In a struct: `seen: GrowableExpiringCuckooFilter` ([with a hasher, of a layout](crate#the-type-of-a-filter)).
@@ -221,10 +226,10 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringCuckooFilter<
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub type GrowableExpiringCuckooFilter<L = AnyLayout, S = DefaultHashBuilder> =
-    ExpiringCuckooFilter<Growable<L>, S>;
+    ExpiringFilter<Growable<L>, S>;
 
 /// Operations on items.
-impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
+impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Remembers `item` from now on. `Ok(true)`: it was not seen within the window. `Ok(false)`: it was, or is a [false
     /// positive](Self::false_positive_rate), and belongs to the present generation now.
     ///
@@ -579,7 +584,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 }
 
 /// Generations.
-impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
+impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Forgets the oldest generation, and begins the next one. Returns how many items were forgotten.
     ///
     /// [What it costs](Self#what-an-advance-costs): it reads the whole table. Other threads go on meanwhile. Blocks as
@@ -803,7 +808,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 }
 
 /// Inserts by hash.
-impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
+impl<L: Storage, S> ExpiringFilter<L, S> {
     #[inline]
     fn insert_with(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
         self.advance_if_due();
@@ -887,7 +892,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 }
 
 /// Figures.
-impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
+impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Whether it does more than a snapshot has.
     #[cfg(feature = "serde")]
     pub(crate) fn forgets_by_itself(&self) -> bool {
@@ -1061,7 +1066,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 }
 
 /// Growth.
-impl<L: GrowingLayout, S> ExpiringCuckooFilter<Growable<L>, S> {
+impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     forward_to_inner! {
         /// The maximum capacity: the number of items, of all generations together, that the filter holds at its maximum
         /// size. As [`CuckooMaplet::max_capacity`](crate::CuckooMaplet::max_capacity).
@@ -1117,7 +1122,7 @@ impl<L: GrowingLayout, S> ExpiringCuckooFilter<Growable<L>, S> {
 }
 
 /// Snapshots.
-impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
+impl<L: Storage, S> ExpiringFilter<L, S> {
     /// An exact copy of the filter as it is at one instant, with a clone of the hasher, and with the same
     /// [clock](crate::Builder::every): changes of one do not reach the other. (Not `Clone`: it may fail, and it waits.)
     ///
@@ -1149,7 +1154,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 }
 
 /// Snapshots.
-impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
+impl<L: Storage, S: BuildHasher> ExpiringFilter<L, S> {
     /// The filter as it is at one instant between the call and its return, with the present generation and their
     /// number. The [clock](crate::Builder::every) of the machine is not in it, and neither is the hasher.
     ///
@@ -1257,7 +1262,7 @@ impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
 
 #[cfg(feature = "serde")]
 crate::snapshot::serde::by_snapshot! {
-    ExpiringCuckooFilter,
+    ExpiringFilter,
     ///
     /// If it has a [clock](crate::Builder::every), or [forgets the oldest items](crate::Builder::forget_oldest_when_full):
     /// neither is in a snapshot. Serialize the `snapshot`, and give the restored filter its clock by
@@ -1267,7 +1272,7 @@ crate::snapshot::serde::by_snapshot! {
         serialize its `snapshot()`, and call `set_every` or `set_forget_oldest_when_full` of the restored filter"
 }
 
-impl<L: Storage, S> fmt::Debug for ExpiringCuckooFilter<L, S> {
+impl<L: Storage, S> fmt::Debug for ExpiringFilter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.print("ExpiringCuckooFilter", self.memory_bytes(), f)

@@ -11,8 +11,28 @@ use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
-use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::NoValues;
+
+/// What a [`CuckooFilter`] and a [`GrowableCuckooFilter`] are: a filter with the storage `L`.
+///
+/// `CuckooFilter<L, S>` is `Filter<Fixed<L>, S>`, and `GrowableCuckooFilter<L, S>` is `Filter<Growable<L>, S>`. Write these
+/// names, unless your code takes both:
+///
+/// ```
+/// use std::hash::BuildHasher;
+/// use coucal::{CuckooFilter, Filter, GrowableCuckooFilter, Storage};
+///
+/// fn first_seen<L: Storage, S: BuildHasher>(filter: &Filter<L, S>, line: &str) -> bool {
+///     filter.insert_if_absent(line).unwrap_or(true)
+/// }
+///
+/// assert!(first_seen(&CuckooFilter::with_capacity(100), "egg"));
+/// assert!(first_seen(&GrowableCuckooFilter::new(), "egg"));
+/// ```
+pub struct Filter<L: Storage, S = DefaultHashBuilder> {
+    pub(crate) inner: Inner<L, NoValues, S>,
+}
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal. In a struct: `filter: CuckooFilter`, whatever the items are
@@ -23,18 +43,17 @@ use crate::table::placing::entry::NoValues;
 /// implements [`Hash`], and items with equal hashes are equal. So `"egg"` and `String::from("egg")`
 /// are one item. Whether `7_u32` and `7_u64` are one item depends on the hasher: do not mix types.
 ///
-/// The filter is a multiset: [`insert`](Self::insert) adds one more copy,
-/// [`insert_if_absent`](Self::insert_if_absent) adds the first copy only, [`remove`](Self::remove) removes
+/// The filter is a multiset: [`insert`](CuckooFilter::insert) adds one more copy,
+/// [`insert_if_absent`](CuckooFilter::insert_if_absent) adds the first copy only, [`remove`](CuckooFilter::remove) removes
 /// one. The [documentation of the crate](crate#which-insert) says which of them to use.
 ///
-/// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of
-/// a [layout that can grow](GrowingLayout). `S` is the hasher of the items. (So `CuckooFilter::new()` makes a
-/// [`GrowableCuckooFilter`]: one of fixed size needs a number of items.)
+/// `L` is the [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`]; `S` is the hasher of the items. A filter of this
+/// type keeps its size. Where the number of items is not known, use a [`GrowableCuckooFilter`].
 ///
 /// The filter implements neither `Extend` nor `FromIterator`, since these cannot return an error when
-/// the filter is full. Use [`insert_all`](Self::insert_all) for an iterator, and
-/// [`insert_many`](Self::insert_many) for a slice. It does not implement `Clone` either, since a copy may find no memory:
-/// [`try_clone`](Self::try_clone) makes one.
+/// the filter is full. Use [`insert_all`](CuckooFilter::insert_all) for an iterator, and
+/// [`insert_many`](CuckooFilter::insert_many) for a slice. It does not implement `Clone` either, since a copy may find no memory:
+/// [`try_clone`](CuckooFilter::try_clone) makes one.
 ///
 /// If the [`Hash`] implementation of an item, the hasher, or an iterator panics, no lock is held, so the
 /// filter stays valid and other threads go on. An [`Arc`](std::sync::Arc) of a filter can be used in
@@ -61,9 +80,7 @@ use crate::table::placing::entry::NoValues;
 /// assert!(filter.contains(&(3_u64, 999)));
 /// assert!(filter.remove(&(3_u64, 999)));
 /// ```
-pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    pub(crate) inner: Inner<L, NoValues, S>,
-}
+pub type CuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = Filter<Fixed<L>, S>;
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `filter: AnyCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).
@@ -81,14 +98,14 @@ pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
 /// assert_eq!(filter.layout_name(), "SemiSorted14x5");
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
+pub type AnyCuckooFilter<S = DefaultHashBuilder> = Filter<Fixed<AnyLayout>, S>;
 
 /// A [`CuckooFilter`] that grows with its items: see [`Growable`].
 /// In a struct: `filter: GrowableCuckooFilter` ([with a hasher, of any layout](crate#the-type-of-a-filter)).
 ///
 /// [`new`](GrowableCuckooFilter::new) needs no size. With a capacity as its maximum it keeps its size: so it is the
 /// type for filters of which it is decided at run time whether they grow.
-/// [`Builder::growable`](crate::Builder::growable) makes one with another layout, an initial capacity or a maximum.
+/// [`builder`](GrowableCuckooFilter::builder) makes one with another layout or a maximum.
 ///
 /// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter` and, besides,
 /// [`reserve`](CuckooFilter::reserve), [`max_capacity`](CuckooFilter::max_capacity) and
@@ -107,10 +124,10 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 /// assert!(filter.contains(&9999));
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = CuckooFilter<Growable<L>, S>;
+pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = Filter<Growable<L>, S>;
 
 /// Operations on items.
-impl<L: Storage, S> CuckooFilter<L, S> {
+impl<L: Storage, S> Filter<L, S> {
     /// Adds one more copy of `item`.
     ///
     /// Blocks while another thread writes to the same group of buckets. It holds one lock for a few
@@ -537,7 +554,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 }
 
 /// Batches.
-impl<L: Storage, S> CuckooFilter<L, S> {
+impl<L: Storage, S> Filter<L, S> {
     fn insert_batch<Q: Item<S>>(&self, items: &[Q]) -> Result<usize, Stopped> {
         by_encoding!(self.inner, table => {
             let key = move |item: &Q| table.key(self.hash_of(item));
@@ -561,7 +578,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 }
 
 /// Figures.
-impl<L: Storage, S> CuckooFilter<L, S> {
+impl<L: Storage, S> Filter<L, S> {
     forward_to_inner! {
         /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
         ///
@@ -746,7 +763,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 }
 
 /// Growth.
-impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
+impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
     forward_to_inner! {
         /// The maximum capacity: the number of items that the filter holds at its maximum size. It is what
         /// the builder was [given](crate::Builder::max_capacity).
@@ -757,12 +774,12 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
         /// # Examples
         ///
         /// ```
-        /// use coucal::CuckooFilter;
+        /// use coucal::{CuckooFilter, GrowableCuckooFilter};
         ///
         /// let filter = CuckooFilter::builder().max_capacity(1000).build()?;
         /// assert_eq!(filter.max_capacity(), 1000);
         ///
-        /// let filter = CuckooFilter::builder().growable().build()?;
+        /// let filter = GrowableCuckooFilter::builder().build()?;
         /// assert!(filter.max_capacity() > 1 << 43);
         /// # Ok::<(), coucal::Error>(())
         /// ```
@@ -830,7 +847,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
 }
 
 /// Copies.
-impl<L: Storage, S> CuckooFilter<L, S> {
+impl<L: Storage, S> Filter<L, S> {
     /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the
     /// other. (Not `Clone`: it may fail, and it waits.)
     ///
@@ -861,7 +878,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 }
 
 /// Snapshots.
-impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
+impl<L: Storage, S: BuildHasher> Filter<L, S> {
     /// The filter as it is at one instant between the call and its return: every operation on an item
     /// is in it as a whole, or not at all.
     ///
@@ -1041,9 +1058,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
 }
 
 #[cfg(feature = "serde")]
-crate::snapshot::serde::by_snapshot! { CuckooFilter }
+crate::snapshot::serde::by_snapshot! { Filter }
 
-impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
+impl<L: Storage, S> fmt::Debug for Filter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.print("CuckooFilter", self.memory_bytes(), f)

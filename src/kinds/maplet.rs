@@ -11,10 +11,18 @@ use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
-use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::{Pair, ValueBits};
 
 pub use self::constructors::{MapletBuilder, Maplets};
+
+/// What a [`CuckooMaplet`] and a [`GrowableCuckooMaplet`] are: a maplet with the storage `L`.
+///
+/// `CuckooMaplet<L, S>` is `Maplet<Fixed<L>, S>`, and `GrowableCuckooMaplet<L, S>` is `Maplet<Growable<L>, S>`. Write these
+/// names, unless your code takes [both](crate::Filter).
+pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
+    pub(crate) inner: Inner<L, ValueBits, S>,
+}
 
 /// A table of small values that many threads share: for each key it gives all values of the key, and few
 /// others. In a struct: `maplet: CuckooMaplet`, whatever the keys are
@@ -32,20 +40,19 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// Equal keys are keys with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter), and a panic of
 /// your code (a [`Hash`] implementation, the hasher, an iterator) leaves the maplet valid.
 ///
-/// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of a
-/// [layout that can grow](GrowingLayout). `S` is the hasher of the keys.
+/// `L` is the [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`]; `S` is the hasher of the keys.
 ///
 /// # Guarantees
 ///
-/// * **Every value of the key**: [`get`](Self::get) returns every value whose insert returned before the
+/// * **Every value of the key**: [`get`](CuckooMaplet::get) returns every value whose insert returned before the
 ///   call, and whose removal or replacement was not called before the return; however many values the key has.
 /// * **Few others**: for an absent key `2b·load/2^f` candidates on average, with b slots per bucket and
 ///   fingerprints of f bits; for a key with n values, these n and as many false candidates as for an
-///   absent key. [`false_positive_rate`](Self::false_positive_rate) gives the mean number at the present
+///   absent key. [`false_positive_rate`](CuckooMaplet::false_positive_rate) gives the mean number at the present
 ///   load.
-/// * **A replacement is atomic**: while [`replace`](Self::replace) runs, a lookup sees the old value or the
+/// * **A replacement is atomic**: while [`replace`](CuckooMaplet::replace) runs, a lookup sees the old value or the
 ///   new one, and never neither; of a stashed pair, for a moment it may see both.
-/// * **Lookups**: [`contains_key`](Self::contains_key) and [`contains`](Self::contains) are wait-free. [`get`](Self::get) waits for no writer
+/// * **Lookups**: [`contains_key`](CuckooMaplet::contains_key) and [`contains`](CuckooMaplet::contains) are wait-free. [`get`](CuckooMaplet::get) waits for no writer
 ///   either in its first seven rounds; if pairs of its version group are moved in each of them, it takes
 ///   the locks of the two buckets of the key. It allocates only if values of the key are stashed.
 /// * **The others** are those of filters, in the [documentation of the crate](crate#guarantees): an
@@ -87,7 +94,7 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// With longer values, growth ends where one in four of the slots in use is one that [splits have
 /// doubled](crate#growth). So a maplet with such values is built only if it is given a
 /// [capacity](crate::MapletBuilder::capacity) or a [maximum](crate::MapletBuilder::max_capacity). With a maximum it
-/// begins with a table that is large enough to reach it; without one, [`max_capacity`](Self::max_capacity) says how far
+/// begins with a table that is large enough to reach it; without one, [`max_capacity`](CuckooMaplet::max_capacity) says how far
 /// it grows.
 ///
 /// A maplet that has doubled D times returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
@@ -97,7 +104,7 @@ pub use self::constructors::{MapletBuilder, Maplets};
 ///
 /// A capacity counts pairs: the values of all keys together. If keys have several values, some buckets fill up
 /// early, and part of the pairs is [stashed](crate#what-finds-no-room), where a pair takes more memory and lookups
-/// take longer. [`stats`](Self::stats) says how many there are.
+/// take longer. [`stats`](CuckooMaplet::stats) says how many there are.
 ///
 /// Say how many values a key has: with [`values_per_key`](crate::Builder::values_per_key), a maplet of fixed size has more
 /// slots for its capacity, and takes less memory in all. With three values per key it stashes two of 1,000 pairs in place
@@ -111,7 +118,7 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// target load, or build a maplet of fixed size with `values_per_key`, and look at `stats`.
 ///
 /// The stashed values of a key lie side by side, and an operation on the key reads all of them (but
-/// [`contains_key`](Self::contains_key) stops at the first). So its time rises with their number, by some nanoseconds for
+/// [`contains_key`](CuckooMaplet::contains_key) stops at the first). So its time rises with their number, by some nanoseconds for
 /// each, and the inserts of n values take the square of n. What is stashed of some other keys lies behind them: these are
 /// as slow, until the values are gone again; and so are some removals of other keys, which look for what can leave the
 /// stash.
@@ -148,9 +155,7 @@ pub use self::constructors::{MapletBuilder, Maplets};
 /// assert!(maplet.remove(&(3_u32, 999), 7));
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    pub(crate) inner: Inner<L, ValueBits, S>,
-}
+pub type CuckooMaplet<L = Fp16x4, S = DefaultHashBuilder> = Maplet<Fixed<L>, S>;
 
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `maplet: AnyCuckooMaplet` ([with a hasher](crate#the-type-of-a-filter)).
@@ -167,7 +172,7 @@ pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
 /// assert_eq!(maplet.layout_name(), "Fp21x3");
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
+pub type AnyCuckooMaplet<S = DefaultHashBuilder> = Maplet<Fixed<AnyLayout>, S>;
 
 /// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`]. In a struct: `maplet: GrowableCuckooMaplet`, with a
 /// hasher `GrowableCuckooMaplet<AnyLayout, RandomState>`. Its layout is chosen at run time, [by the length of the
@@ -180,10 +185,10 @@ pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 /// # Examples
 ///
 /// ```
-/// use coucal::{CuckooMaplet, Fp32x2, GrowableCuckooMaplet};
+/// use coucal::{Fp32x2, GrowableCuckooMaplet};
 ///
 /// // With a billion pairs, 47 bits for each, and a false candidate for one absent key in 500,000.
-/// let builder = CuckooMaplet::builder().growable().layout::<Fp32x2>().value_bits(6);
+/// let builder = GrowableCuckooMaplet::builder().layout::<Fp32x2>().value_bits(6);
 /// let maplet: GrowableCuckooMaplet<Fp32x2> = builder.build()?;
 /// for key in 0..20_000 {
 ///     maplet.insert(&key, key % 64)?;
@@ -191,10 +196,10 @@ pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 /// assert!(maplet.get(&777).any(|value| value == 777 % 64));
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub type GrowableCuckooMaplet<L = AnyLayout, S = DefaultHashBuilder> = CuckooMaplet<Growable<L>, S>;
+pub type GrowableCuckooMaplet<L = AnyLayout, S = DefaultHashBuilder> = Maplet<Growable<L>, S>;
 
 /// Operations on keys.
-impl<L: Storage, S> CuckooMaplet<L, S> {
+impl<L: Storage, S> Maplet<L, S> {
     /// Adds one more pair of `key` and `value`.
     ///
     /// Blocks as [`CuckooFilter::insert`](crate::CuckooFilter::insert) does.
@@ -871,7 +876,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 }
 
 /// Pairs of a hash and a value.
-impl<L: Storage, S> CuckooMaplet<L, S> {
+impl<L: Storage, S> Maplet<L, S> {
     /// Whether a value has no more bits than are stored.
     #[inline]
     fn fits(&self, value: u32) -> bool {
@@ -902,7 +907,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 }
 
 /// Figures.
-impl<L: Storage, S> CuckooMaplet<L, S> {
+impl<L: Storage, S> Maplet<L, S> {
     /// The bits of each value: values are from 0 to 2^bits - 1.
     ///
     /// # Examples
@@ -1106,7 +1111,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 }
 
 /// Growth.
-impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
+impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     forward_to_inner! {
         /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder
         /// was [given](crate::Builder::max_capacity), or else what a maplet with such [values](Self#layouts) can reach.
@@ -1114,12 +1119,12 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
         /// # Examples
         ///
         /// ```
-        /// use coucal::CuckooMaplet;
+        /// use coucal::{CuckooMaplet, GrowableCuckooMaplet};
         ///
         /// let maplet = CuckooMaplet::builder().max_capacity(1000).value_bits(6).build()?;
         /// assert_eq!(maplet.max_capacity(), 1000);
         ///
-        /// let maplet = CuckooMaplet::builder().growable().value_bits(6).build()?;
+        /// let maplet = GrowableCuckooMaplet::builder().value_bits(6).build()?;
         /// assert!(maplet.max_capacity() > 1_000_000_000);
         /// # Ok::<(), coucal::Error>(())
         /// ```
@@ -1169,7 +1174,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
 }
 
 /// Copies.
-impl<L: Storage, S> CuckooMaplet<L, S> {
+impl<L: Storage, S> Maplet<L, S> {
     /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the
     /// other. (Not `Clone`: it may fail, and it waits.)
     ///
@@ -1200,7 +1205,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 }
 
 /// Snapshots.
-impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
+impl<L: Storage, S: BuildHasher> Maplet<L, S> {
     /// The maplet as it is at one instant between the call and its return: every operation on a pair is in
     /// it as a whole, or not at all.
     ///
@@ -1332,9 +1337,9 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
 }
 
 #[cfg(feature = "serde")]
-crate::snapshot::serde::by_snapshot! { CuckooMaplet }
+crate::snapshot::serde::by_snapshot! { Maplet }
 
-impl<L: Storage, S> fmt::Debug for CuckooMaplet<L, S> {
+impl<L: Storage, S> fmt::Debug for Maplet<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.print("CuckooMaplet", self.memory_bytes(), f)

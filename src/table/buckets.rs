@@ -8,7 +8,7 @@ pub(in crate::table) mod growing;
 pub(in crate::table) mod stripes;
 pub(in crate::table) mod versions;
 
-use self::growing::Growing;
+use self::growing::GrowingBuckets;
 use self::stripes::Stripes;
 use self::versions::Versions;
 use super::placing::entry::Values;
@@ -104,5 +104,5 @@ pub trait Buckets: Sized + Send + Sync {
     }
 
     /// The buckets themselves, if they can grow: for [`growth`](crate::table::growth) alone.
-    fn growing(&self) -> Option<&Growing<Self::Values>>;
+    fn growing(&self) -> Option<&GrowingBuckets<Self::Values>>;
 }

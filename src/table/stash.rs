@@ -478,7 +478,7 @@ mod tests {
     use crate::layout::Packed;
     use crate::sizing::Sizing;
     use crate::table::placing::entry::{Pair, ValueBits};
-    use crate::table::{Fixed, Growing};
+    use crate::table::{FixedBuckets, GrowingBuckets};
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -508,7 +508,7 @@ mod tests {
     /// that has no longer one would be missed.
     #[test]
     fn no_shorter_entry_goes_back_than_was_chosen() {
-        let table = Table::<Fp16x4, Growing>::try_new(32, 1 << 10).expect("memory");
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(32, 1 << 10).expect("memory");
         let chosen = table.key(1).even();
         let known = table.buckets.known_bits();
         let entry = Entry::knowing(chosen.entry.bits().into(), known);
@@ -592,8 +592,8 @@ mod tests {
             }
             assert_eq!(table.stashed_entries(), 0);
         }
-        check::<Fixed<ValueBits>>();
-        check::<Growing<ValueBits>>();
+        check::<FixedBuckets<ValueBits>>();
+        check::<GrowingBuckets<ValueBits>>();
     }
 
     #[test]

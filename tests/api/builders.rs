@@ -4,12 +4,12 @@ use std::cell::Cell;
 use std::panic;
 
 use coucal::{
-    Builder, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Figures, Fp32x2, Growable,
-    GrowableCuckooMaplet, GrowableExpiringCuckooFilter, GrowingLayout, MapletBuilder,
-    StableHashBuilder,
+    Builder, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Figures, Fixed, Fp32x2,
+    Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
+    GrowingLayout, MapletBuilder, StableHashBuilder,
 };
+use coucal_reference::cases;
 use coucal_reference::format::Contents;
-use coucal_reference::{Held, cases};
 use proptest::prelude::*;
 
 use crate::common::{HASHER, Kind, LAYOUTS, Layout, Subject, widths};
@@ -161,9 +161,9 @@ fn built<S: Subject>(
 /// grows. Each call may have a builder of another type as its result, so the functions call themselves and each other.
 macro_rules! functions {
     ($fixed:ident $growing:ident $builder:ident $value_bits:path, $values_per_key:path) => {
-        fn $fixed<L>(builder: $builder<L, StableHashBuilder>, calls: &[Call]) -> Built
+        fn $fixed<L>(builder: $builder<Fixed<L>, StableHashBuilder>, calls: &[Call]) -> Built
         where
-            L: GrowingLayout + coucal::Layout + Held,
+            L: GrowingLayout,
         {
             let Some((&call, rest)) = calls.split_first() else {
                 return built(|| builder.clone().build(), &|items| builder.figures(items));
@@ -187,7 +187,7 @@ macro_rules! functions {
 
         fn $growing<L>(builder: $builder<Growable<L>, StableHashBuilder>, calls: &[Call]) -> Built
         where
-            L: GrowingLayout + 'static,
+            L: GrowingLayout,
         {
             let Some((&call, rest)) = calls.split_first() else {
                 return built(|| builder.clone().build(), &|items| builder.figures(items));
@@ -301,7 +301,7 @@ thread_local! {
 /// A constructor that panics says where it was called, not where in the crate it failed.
 #[test]
 fn a_panic_of_a_constructor_names_the_line_of_its_call() {
-    let constructors: [fn(); 10] = [
+    let constructors: [fn(); 16] = [
         || drop(CuckooFilter::with_capacity(usize::MAX)),
         || drop(CuckooFilter::with_capacity_and_hasher(usize::MAX, HASHER)),
         || drop(CuckooMaplet::with_capacity(100, 11)),
@@ -312,6 +312,12 @@ fn a_panic_of_a_constructor_names_the_line_of_its_call() {
         || drop(ExpiringCuckooFilter::with_capacity_and_hasher(100, 257, HASHER)),
         || drop(GrowableExpiringCuckooFilter::new(1)),
         || drop(GrowableExpiringCuckooFilter::with_hasher(257, HASHER)),
+        || drop(GrowableCuckooFilter::with_capacity(usize::MAX)),
+        || drop(GrowableCuckooFilter::with_capacity_and_hasher(usize::MAX, HASHER)),
+        || drop(GrowableCuckooMaplet::with_capacity(100, 21)),
+        || drop(GrowableCuckooMaplet::with_capacity_and_hasher(100, 21, HASHER)),
+        || drop(GrowableExpiringCuckooFilter::with_capacity(100, 1)),
+        || drop(GrowableExpiringCuckooFilter::with_capacity_and_hasher(100, 257, HASHER)),
     ];
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

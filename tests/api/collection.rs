@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use coucal::{
     AnyLayout, Builder, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Fp32x2,
-    GrowableCuckooFilter, GrowableCuckooMaplet, MapletBuilder, Prehashed, StableHasher, Stats,
+    GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter, MapletBuilder,
+    Prehashed, StableHashBuilder, StableHasher, Stats,
 };
 
 use crate::common::{Filter, HASHER, Kind, LAYOUTS, default_layout, stopped};
 
-fn filter(capacity: usize) -> Filter<coucal::Fp16x4> {
+fn filter(capacity: usize) -> Filter<coucal::Fixed<coucal::Fp16x4>> {
     CuckooFilter::with_capacity_and_hasher(capacity, HASHER)
 }
 
@@ -58,6 +59,78 @@ fn constructors_do_as_the_builder() {
     let [new, hashed] =
         [GrowableCuckooFilter::new().slots(), GrowableCuckooFilter::with_hasher(()).slots()];
     assert_eq!([new, default.slots(), hashed], [512, 256, 512]);
+}
+
+/// A type that grows has a builder and a first capacity of its own: those of the builder of fixed size, made to grow.
+#[test]
+fn types_that_grow_have_all_constructors() {
+    const CAPACITY: usize = 100_000;
+    let filters = [
+        GrowableCuckooFilter::with_capacity_and_hasher(CAPACITY, HASHER),
+        GrowableCuckooFilter::builder().capacity(CAPACITY).hasher(HASHER).build().unwrap(),
+        CuckooFilter::builder().growable().capacity(CAPACITY).hasher(HASHER).build().unwrap(),
+    ];
+    let filters = filters.map(|filter| (format!("{filter:?}"), filter.hash_of("egg")));
+    let maplets = [
+        GrowableCuckooMaplet::with_capacity_and_hasher(CAPACITY, 6, HASHER),
+        GrowableCuckooMaplet::builder()
+            .value_bits(6)
+            .capacity(CAPACITY)
+            .hasher(HASHER)
+            .build()
+            .unwrap(),
+        CuckooMaplet::builder()
+            .value_bits(6)
+            .growable()
+            .capacity(CAPACITY)
+            .hasher(HASHER)
+            .build()
+            .unwrap(),
+    ];
+    let maplets = maplets.map(|maplet| (format!("{maplet:?}"), maplet.hash_of("egg")));
+    let expiring = [
+        GrowableExpiringCuckooFilter::with_capacity_and_hasher(CAPACITY, 5, HASHER),
+        GrowableExpiringCuckooFilter::builder()
+            .generations(5)
+            .capacity(CAPACITY)
+            .hasher(HASHER)
+            .build()
+            .unwrap(),
+        ExpiringCuckooFilter::builder()
+            .generations(5)
+            .growable()
+            .capacity(CAPACITY)
+            .hasher(HASHER)
+            .build()
+            .unwrap(),
+    ];
+    let expiring = expiring.map(|seen| (format!("{seen:?}"), seen.hash_of("egg")));
+    for [by_constructor, by_builder, grown] in [filters, maplets, expiring] {
+        assert_eq!(by_constructor, by_builder);
+        assert_eq!(by_constructor, grown);
+    }
+    let slots = |filter: GrowableCuckooFilter| filter.slots();
+    assert_eq!(slots(GrowableCuckooFilter::with_capacity(0)), slots(GrowableCuckooFilter::new()));
+    assert!(slots(GrowableCuckooFilter::with_capacity(CAPACITY)) >= CAPACITY);
+    let slots = [
+        GrowableCuckooMaplet::with_capacity(CAPACITY, 6).slots(),
+        GrowableExpiringCuckooFilter::with_capacity(CAPACITY, 5).slots(),
+    ];
+    assert!(slots.iter().all(|&slots| slots >= CAPACITY), "{slots:?}");
+}
+
+/// A struct of the user's derives `Default` where a field is a filter that grows.
+#[test]
+fn default_is_derived() {
+    #[derive(Default)]
+    struct Seen {
+        lines: GrowableCuckooFilter,
+        words: GrowableCuckooFilter<Fp32x2, StableHashBuilder>,
+    }
+
+    let seen = Seen::default();
+    seen.lines.insert("a line").unwrap();
+    assert_eq!([seen.lines.len(), seen.words.len()], [1, 0]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{error, fmt, io};
 
 use coucal::{
     AnyCuckooFilter, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, Error,
-    ExpiringCuckooFilter, Fp12x5, Fp16x4, Growable, GrowableCuckooFilter, Snapshot,
+    ExpiringCuckooFilter, Fixed, Fp12x5, Fp16x4, Growable, GrowableCuckooFilter, Snapshot,
     StableHashBuilder, Storage,
 };
 
@@ -171,22 +171,22 @@ fn refused<L: Storage>(bytes: &[u8]) -> Error {
 
 #[test]
 fn what_the_errors_of_restoring_tell_to_do_works() {
-    let filter: Filter<Fp16x4> = CuckooFilter::with_capacity_and_hasher(100, HASHER);
+    let filter: Filter<Fixed<Fp16x4>> = CuckooFilter::with_capacity_and_hasher(100, HASHER);
     let grows = CuckooFilter::builder().hasher(HASHER).max_capacity(1000).build().unwrap();
     filter.insert("egg").unwrap();
     grows.insert("egg").unwrap();
     let [fixed, grown] = [filter.snapshot(), grows.snapshot()].map(|taken| taken.unwrap());
     let [fixed, grown] = [fixed.as_bytes(), grown.as_bytes()];
     assert_eq!(refused::<Growable<Fp16x4>>(fixed), Error::OtherType { name: "CuckooFilter" });
-    assert_eq!(refused::<Fp16x4>(grown), Error::OtherType { name: "GrowableCuckooFilter" });
+    assert_eq!(refused::<Fixed<Fp16x4>>(grown), Error::OtherType { name: "GrowableCuckooFilter" });
     let other_layout = Error::OtherLayout { other: "Fp16x4", filter: "Fp12x5" };
-    assert_eq!(refused::<Fp12x5>(fixed), other_layout);
+    assert_eq!(refused::<Fixed<Fp12x5>>(fixed), other_layout);
     assert_eq!(refused::<Growable<Fp12x5>>(grown), other_layout);
     let other = StableHashBuilder::new(8);
-    let error = Filter::<Fp16x4>::from_bytes(fixed, other).unwrap_err();
+    let error = Filter::<Fixed<Fp16x4>>::from_bytes(fixed, other).unwrap_err();
     assert_eq!(error, Error::OtherHasher);
     // The type and the layout or any, with the hasher that it had.
-    assert!(Filter::<Fp16x4>::from_bytes(fixed, HASHER).unwrap().contains("egg"));
+    assert!(Filter::<Fixed<Fp16x4>>::from_bytes(fixed, HASHER).unwrap().contains("egg"));
     assert!(AnyCuckooFilter::from_bytes(fixed, HASHER).unwrap().contains("egg"));
     assert!(Grows::from_bytes(grown, HASHER).unwrap().contains("egg"));
 

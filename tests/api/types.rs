@@ -1,8 +1,10 @@
 //! What depends on the type that names a layout: the other tests are compiled for the layout that is chosen
 //! at run time, and run for each.
 
-use coucal::{CuckooFilter, CuckooMaplet, Error, GrowingLayout, StableHashBuilder};
-use coucal_reference::Held;
+use coucal::{
+    CuckooFilter, CuckooMaplet, Error, GrowableCuckooFilter, GrowableCuckooMaplet, GrowingLayout,
+    StableHashBuilder,
+};
 
 use crate::common::{HASHER, Item, LAYOUTS, Layout, Subject};
 
@@ -38,7 +40,7 @@ fn the_layouts_of_the_crate() {
 }
 
 fn it_is_that_of_the_layout(layout: Layout) {
-    fn check<L: coucal::Layout + Held>(layout: Layout) {
+    fn check<L: coucal::Layout>(layout: Layout) {
         let filter = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(1000);
         let filter = filter.build().expect("memory");
         are_alike(&filter, &layout.filter(1000), CuckooFilter::from_bytes);
@@ -50,14 +52,14 @@ fn it_is_that_of_the_layout(layout: Layout) {
 }
 
 fn what_grows_is_that_of_the_layout(layout: Layout) {
-    fn check<L: GrowingLayout + 'static>(layout: Layout) {
+    fn check<L: GrowingLayout>(layout: Layout) {
         let filter = CuckooFilter::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
         let filter = filter.build().expect("memory");
-        are_alike(&filter, &layout.growing(0, 1500), CuckooFilter::from_bytes);
+        are_alike(&filter, &layout.growing(0, 1500), GrowableCuckooFilter::from_bytes);
         let maplet = CuckooMaplet::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
         let maplet = maplet.value_bits(VALUE_BITS).build().expect("memory");
         let chosen = layout.growing_maplet(0, 1500, VALUE_BITS);
-        are_alike(&maplet, &chosen, CuckooMaplet::from_bytes);
+        are_alike(&maplet, &chosen, GrowableCuckooMaplet::from_bytes);
     }
     coucal_reference::for_each_layout!(that grows: with_type [layout check]);
 }

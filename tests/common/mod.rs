@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use coucal::{AnyLayout, CuckooFilter, Error, Growable, Prehashed, Storage};
+use coucal::{AnyLayout, Error, Growable, Prehashed, Storage};
 use coucal_reference::format::{Class, Value};
 
 /// Makes a test for each layout of each of these functions, which have it as an argument:
@@ -73,7 +73,7 @@ pub fn default_layout() -> Layout {
 
 /// Inserts until one fails, and says how many went in.
 pub fn fill<L: Storage, S>(
-    filter: &CuckooFilter<L, S>,
+    filter: &coucal::Filter<L, S>,
     hashes: impl Iterator<Item = u64>,
 ) -> usize {
     hashes.take_while(|&hash| filter.insert(&Prehashed(hash)).is_ok()).count()

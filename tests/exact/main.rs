@@ -3,7 +3,9 @@
 mod machine;
 mod sizes;
 
-use coucal::{Builder, CuckooFilter, CuckooMaplet, Fp12x5, MapletBuilder, StableHashBuilder};
+use coucal::{
+    Builder, CuckooFilter, CuckooMaplet, Fixed, Fp12x5, MapletBuilder, StableHashBuilder,
+};
 use coucal_reference::{HASHER, Layout, boxed};
 
 use self::machine::{fixed, growing};
@@ -12,11 +14,11 @@ fn layout() -> Layout {
     Layout::named("Fp12x5")
 }
 
-fn filters_for(capacity: usize) -> Builder<Fp12x5, StableHashBuilder> {
+fn filters_for(capacity: usize) -> Builder<Fixed<Fp12x5>, StableHashBuilder> {
     CuckooFilter::builder().layout().hasher(HASHER).capacity(capacity)
 }
 
-fn maplets_for(capacity: usize, bits: u32) -> MapletBuilder<Fp12x5, StableHashBuilder> {
+fn maplets_for(capacity: usize, bits: u32) -> MapletBuilder<Fixed<Fp12x5>, StableHashBuilder> {
     CuckooMaplet::builder().layout().hasher(HASHER).capacity(capacity).value_bits(bits)
 }
 

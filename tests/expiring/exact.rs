@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coucal::{AnyLayout, Error, Growable, Prehashed, Storage};
+use coucal::{AnyLayout, Error, Fixed, Growable, Prehashed, Storage};
 use coucal_reference::format::{self, Class, Geometry};
 use coucal_reference::{HASHER, LAYOUTS, Random, cases, run_cases};
 use proptest::prelude::*;
@@ -313,7 +313,7 @@ fn fixed() {
         let new = |generations, capacity| {
             builder(layout, generations).capacity(capacity).build().unwrap()
         };
-        check::<AnyLayout>(80, new, most_generations(layout), |_, _| {});
+        check::<Fixed<AnyLayout>>(80, new, most_generations(layout), |_, _| {});
     }
 }
 

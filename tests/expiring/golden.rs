@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use coucal::{AnyLayout, Storage};
+use coucal::Storage;
 use coucal_reference::format::{MOST_SLOTS, at, number};
 use coucal_reference::{HASHER, Layout};
 
@@ -55,7 +55,7 @@ fn golden_files() {
     for name in ["Fp16x4", "SemiSorted17x4", "Fp32x2"] {
         let seen = builder(Layout::named(name), 5).capacity(40).build().unwrap();
         fill(&seen, 42);
-        let restored: Seen<AnyLayout> = golden(&format!("{name}-expiring.coucal"), &seen);
+        let restored: Seen = golden(&format!("{name}-expiring.coucal"), &seen);
         assert_eq!((restored.layout_name(), restored.capacity()), (name, restored.len().max(40)));
         holds(&restored, 42);
     }

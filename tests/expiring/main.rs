@@ -10,12 +10,13 @@ mod threads;
 mod timed;
 
 use coucal::{
-    AnyLayout, Error, ExpiringBuilder, ExpiringCuckooFilter, Growable, StableHashBuilder,
+    AnyLayout, Error, ExpiringBuilder, ExpiringCuckooFilter, ExpiringFilter, Fixed, Growable,
+    StableHashBuilder,
 };
 use coucal_reference::{HASHER, Layout};
 
 /// A filter whose layout is chosen at run time.
-type Seen<L = AnyLayout> = ExpiringCuckooFilter<L, StableHashBuilder>;
+type Seen<L = Fixed<AnyLayout>> = ExpiringFilter<L, StableHashBuilder>;
 
 type GrowingSeen = Seen<Growable<AnyLayout>>;
 
@@ -24,7 +25,10 @@ fn most_generations(layout: Layout) -> u32 {
     1 << layout.longest_values().min(8)
 }
 
-fn builder(layout: Layout, generations: u32) -> ExpiringBuilder<AnyLayout, StableHashBuilder> {
+fn builder(
+    layout: Layout,
+    generations: u32,
+) -> ExpiringBuilder<Fixed<AnyLayout>, StableHashBuilder> {
     let builder = ExpiringCuckooFilter::builder().layout_named(layout.name).expect("its name");
     builder.hasher(HASHER).generations(generations)
 }

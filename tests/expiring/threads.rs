@@ -95,7 +95,7 @@ fn beside_each_other<L: Storage>(seen: &Seen<L>, writers: u64) {
 #[test]
 fn fixed() {
     let layout = Layout::named("Fp32x2");
-    let seen: Seen<AnyLayout> = builder(layout, GENERATIONS).capacity(200_000).build().unwrap();
+    let seen: Seen = builder(layout, GENERATIONS).capacity(200_000).build().unwrap();
     beside_each_other(&seen, 3);
 }
 

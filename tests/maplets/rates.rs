@@ -174,7 +174,7 @@ fn the_rate_that_was_asked_for() {
 }
 
 /// The number of words of a maplet.
-fn buckets<St: Storage, S: BuildHasher>(maplet: &CuckooMaplet<St, S>) -> usize {
+fn buckets<St: Storage, S: BuildHasher>(maplet: &coucal::Maplet<St, S>) -> usize {
     let snapshot = maplet.snapshot().expect("memory for a test");
     number(snapshot.as_bytes(), at::WORDS) as usize
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use coucal::{
     AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, Error, ExpiringBuilder,
-    ExpiringCuckooFilter, Fp16x4, Growable, Prehashed, Snapshot, StableHashBuilder, Storage,
+    ExpiringCuckooFilter, Fixed, Fp16x4, Growable, Prehashed, Snapshot, StableHashBuilder, Storage,
 };
 use coucal_reference::format;
 
@@ -422,7 +422,7 @@ fn of_changing_pairs() {
     in_a_child("of_changing_pairs", 20, || kinds.map(case).sum());
 }
 
-type Seen<L> = ExpiringCuckooFilter<L, StableHashBuilder>;
+type Seen<L> = coucal::ExpiringFilter<L, StableHashBuilder>;
 type Insert<L> = fn(&Seen<L>, &[Prehashed]) -> Result<usize, Error>;
 
 /// An expiring filter some of whose items are stashed, and what is done with a copy of it.
@@ -563,14 +563,15 @@ fn cause(error: &Error) -> &Error {
 /// Expiring filters of fixed size, of a layout that is chosen at run time, and growing.
 #[test]
 fn of_expiring_filters() {
-    fn builder() -> ExpiringBuilder<Fp16x4, StableHashBuilder> {
+    fn builder() -> ExpiringBuilder<Fixed<Fp16x4>, StableHashBuilder> {
         ExpiringCuckooFilter::builder().hasher(HASHER).generations(4)
     }
 
     in_a_child("of_expiring_filters", 40, || {
-        let fixed: Seen<Fp16x4> = builder().capacity(400).build().expect("memory for a test");
+        let fixed: Seen<Fixed<Fp16x4>> =
+            builder().capacity(400).build().expect("memory for a test");
         let any = builder().capacity(400).layout_named("Fp21x3").expect("a layout");
-        let any: Seen<AnyLayout> = any.build().expect("memory for a test");
+        let any: Seen<Fixed<AnyLayout>> = any.build().expect("memory for a test");
         let growing =
             builder().capacity(200).max_capacity(10_000).layout_named("Fp32x2").expect("a layout");
         let growing: Seen<Growable<AnyLayout>> = growing.build().expect("memory for a test");

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use coucal::{AnyLayout, Error, Growable, Prehashed, Snapshot, Storage};
+use coucal::{AnyLayout, Error, Fixed, Growable, Prehashed, Snapshot, Storage};
 use coucal_reference::format::{HEADER, at, seal, size};
 
 use super::allocator::{counted, peak_of};
@@ -113,7 +113,7 @@ fn memory_follows_what_is_read() {
     {
         let restore = || {
             let reader = (&header[..]).chain(io::repeat(0).take(more));
-            Filter::<AnyLayout>::restore(reader, HASHER).map(drop)
+            Filter::<Fixed<AnyLayout>>::restore(reader, HASHER).map(drop)
         };
         let (restored, peak) = peak_of(restore);
         assert!(matches!(restored, Err(Error::Truncated)), "{restored:?}");
@@ -132,7 +132,7 @@ fn no_memory_for_promises() {
     let words = 1 << 60;
     let impossible =
         header(&filter, &[(at::FIRST, words), (at::MAX_BUCKETS, words), (at::WORDS, words)]);
-    let restore = || Filter::<AnyLayout>::from_bytes(&impossible, HASHER).map(drop);
+    let restore = || Filter::<Fixed<AnyLayout>>::from_bytes(&impossible, HASHER).map(drop);
     let (restored, peak) = peak_of(restore);
     assert!(
         matches!(restored, Err(Error::ImpossibleTable { words: 0x1000_0000_0000_0000 })),

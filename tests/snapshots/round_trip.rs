@@ -1,6 +1,6 @@
 //! Snapshots: what is restored is what was saved, in every layout.
 
-use coucal::CuckooFilter;
+use coucal::GrowableCuckooFilter;
 
 use crate::common::{HASHER, Item, Kind, Layout, hashes, usually, widths};
 
@@ -65,7 +65,7 @@ fn long_use_of_what_is_restored(layout: Layout) {
             assert!(filter.remove(&item), "{item} was lost: {filter:?}");
         }
         let bytes = filter.snapshot().unwrap().into_bytes();
-        filter = CuckooFilter::from_bytes(&bytes, HASHER).unwrap();
+        filter = GrowableCuckooFilter::from_bytes(&bytes, HASHER).unwrap();
         assert!(filter.snapshot().unwrap().into_bytes() == bytes);
         assert_eq!(filter.len() as u64, held.end - held.start);
         assert!(held.clone().all(|item| filter.contains(&item)));

@@ -3,7 +3,7 @@
 //! In the comments, x is a key, and x1 is x with the value 1.
 
 use coucal::probe::Maplet;
-use coucal::{Growable, Layout, Storage};
+use coucal::{Growable, Layout};
 use loom_tests::model::*;
 
 use crate::{Maplets, With, adding, items, storing};
@@ -47,7 +47,7 @@ growing_models! {
 /// A key with these buckets, and with all values that it may get.
 ///
 /// `[x, x1]`.
-fn counted<M: Storage + 'static>(
+fn counted<M: IntoStorage>(
     setup: Setup<Maplet<M>>,
     first: usize,
     second: usize,
@@ -56,16 +56,13 @@ fn counted<M: Storage + 'static>(
 }
 
 /// All values that the key may get. Returns x1.
-fn values<M: Storage + 'static>(setup: &mut Setup<Maplet<M>>, x: Item) -> Item {
+fn values<M: IntoStorage>(setup: &mut Setup<Maplet<M>>, x: Item) -> Item {
     let [_, x1, _] = [0, 1, 2].map(|value| setup.with_value(x, value));
     x1
 }
 
 /// Stores x1 in bucket 0.
-fn in_0<M: Storage + 'static>(
-    setup: &mut Setup<Maplet<M>>,
-    [_, x1]: [Item; 2],
-) -> &mut Setup<Maplet<M>> {
+fn in_0<M: IntoStorage>(setup: &mut Setup<Maplet<M>>, [_, x1]: [Item; 2]) -> &mut Setup<Maplet<M>> {
     setup.store(0, &[x1])
 }
 

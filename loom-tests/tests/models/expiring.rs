@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coucal::probe::{self, Maplet, Step};
-use coucal::{Growable, GrowingLayout, Layout, Storage};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
 use crate::entries::entry_of_the_next_level;
@@ -175,7 +175,7 @@ fn one_split<L: GrowingLayout + Layout>() -> With<Maplet<Growable<L>>, 1> {
 }
 
 /// These are the stamps of the item, and all entries are so many.
-fn has_stamps<M: Storage + 'static>(
+fn has_stamps<M: IntoStorage>(
     item: Item,
     stamps: &'static [u32],
     entries: usize,
@@ -184,10 +184,7 @@ fn has_stamps<M: Storage + 'static>(
 }
 
 /// The item has one entry, which is not older than one generation, and all entries are so many.
-fn is_young<M: Storage + 'static>(
-    item: Item,
-    entries: usize,
-) -> loom_tests::model::Step<Maplet<M>> {
+fn is_young<M: IntoStorage>(item: Item, entries: usize) -> loom_tests::model::Step<Maplet<M>> {
     does(move |t| t.stamps(item).len() == 1 && t.entries() == entries && t.age(item) <= Some(1))
 }
 

@@ -3,7 +3,7 @@
 //! In the comments, x is a key, and x1 is x with the value 1, which leaves. What has no other value has 3.
 
 use coucal::probe::{Maplet, ShortRing};
-use coucal::{Growable, GrowingLayout, Layout, Storage};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
 use crate::stash::buckets_for_many;
@@ -155,7 +155,7 @@ pub fn one_kick<L: Layout>(from: usize, beside: usize, to: usize) -> With<Maplet
 /// A key with these buckets. x1 is in this one, and x is not there.
 ///
 /// `[x, x1]`.
-pub fn leaves<M: Storage + 'static>(
+pub fn leaves<M: IntoStorage>(
     setup: Setup<Maplet<M>>,
     buckets: (usize, usize),
     stored: usize,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coucal::probe::{self, Maplet, Step};
-use coucal::{Growable, GrowingLayout, Layout, Storage};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
 use crate::entries::entry_of_the_next_level;
@@ -194,7 +194,7 @@ fn kicks_of_two_values<L: Layout>(first: usize, second: usize) -> With<Maplet<L>
 /// xa is in bucket 0, and another value of x is nowhere.
 ///
 /// `[xa, xb]`.
-fn two_values<M: Storage + 'static>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 2> {
+fn two_values<M: IntoStorage>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 2> {
     adding(with(setup, [(0, 1)], |s, items| s.store(0, &items)), |s, [xa]| {
         [xa, s.with_value(xa, 1)]
     })
@@ -238,7 +238,7 @@ fn one_split_and_new_value<L: GrowingLayout + Layout>() -> With<Maplet<Growable<
 }
 
 /// A `get` that finds what is right.
-fn get_that<M: Storage + 'static>(
+fn get_that<M: IntoStorage>(
     key: Item,
     is_right: impl Fn(Found) -> bool + Send + Sync + 'static,
 ) -> loom_tests::model::Step<Maplet<M>> {
@@ -251,11 +251,7 @@ const ROUNDS: usize = 8;
 /// A value is moved in each round, so that no round is valid. Then the `get` locks both stripes, and where a bucket is
 /// split before it has them, both as they were, and both as they are. Scripted: the other operations run between two
 /// steps of the `get`.
-fn overtaken_get<M: Storage + 'static>(
-    setup: Setup<Maplet<M>>,
-    buckets: (usize, usize),
-    splits: usize,
-) {
+fn overtaken_get<M: IntoStorage>(setup: Setup<Maplet<M>>, buckets: (usize, usize), splits: usize) {
     let (mut setup, [xa, new, back, ..]) = last_slot_in(setup, buckets);
     let xb = setup.with_value(xa, 1);
     scripted(setup, move |t| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::Maplet;
-use coucal::{Growable, GrowingLayout, Layout, Storage};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
 use crate::expiry::one_kick;
@@ -150,7 +150,7 @@ fn check_beside<M: Subject>(
 }
 
 /// The same of what is not recorded.
-fn check_unrecorded<M: Storage + 'static>(
+fn check_unrecorded<M: IntoStorage>(
     (setup, items): With<Maplet<M>, 2>,
     floor: usize,
     sides: [Side<Maplet<M>>; 2],
@@ -182,7 +182,7 @@ fn counts<M: Subject>(thread: &mut Thread<M>, item: Item) -> bool {
 }
 
 /// From now on, what has the value 1 leaves.
-fn retire<M: Storage + 'static>(thread: &mut Thread<Maplet<M>>) -> bool {
+fn retire<M: IntoStorage>(thread: &mut Thread<Maplet<M>>) -> bool {
     thread.retire(1);
     true
 }
@@ -210,7 +210,7 @@ fn apart_and_full<L: Layout>() -> With<L, 2> {
 }
 
 /// x1 (0, 1), which leaves, and an item that is not there.
-fn leaves_and_other<M: Storage + 'static>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 2> {
+fn leaves_and_other<M: IntoStorage>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 2> {
     adding(items(setup, [(0, 1), (2, 3)]), |s, [x, other]| {
         let x1 = s.with_value(x, 1);
         s.store(0, &[x1]);

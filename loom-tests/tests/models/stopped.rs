@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::{self, Step};
-use coucal::{Growable, GrowingLayout, Layout, Storage};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom::sync::{Condvar, Mutex};
 use loom_tests::model::*;
 
@@ -110,7 +110,7 @@ fn two_items<M: Subject>(setup: Setup<M>) -> With<M, 3> {
 /// the locks that it holds there: once at each of them, and there are so many. All lookups still end within a bounded
 /// number of steps and find every stored item: all but the last one, to which the writer may do something. After them
 /// the writer goes on, but only since loom wants every thread to end.
-fn stopped_at_each_step<M: Storage + 'static, const N: usize>(
+fn stopped_at_each_step<M: IntoStorage, const N: usize>(
     steps: usize,
     steps_of_a_round: usize,
     prepare: impl Fn() -> With<M, N>,
@@ -122,7 +122,7 @@ fn stopped_at_each_step<M: Storage + 'static, const N: usize>(
 }
 
 /// Runs the model in which the writer stops at step `stop`. Whether the writer has such a step.
-fn looked_up_around<M: Storage + 'static, const N: usize>(
+fn looked_up_around<M: IntoStorage, const N: usize>(
     stop: usize,
     steps_of_a_round: usize,
     (setup, items): With<M, N>,
@@ -170,7 +170,7 @@ fn looked_up_around<M: Storage + 'static, const N: usize>(
 }
 
 /// `contains`, which takes no lock and stores nothing except the count of an inconclusive answer.
-fn bounded_lookup<M: Storage + 'static>(
+fn bounded_lookup<M: IntoStorage>(
     thread: &mut Thread<M>,
     item: Item,
     steps_of_a_round: usize,

@@ -13,8 +13,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use coucal::{
-    AnyCuckooFilter, Candidates, CuckooFilter, CuckooMaplet, Fp8x8, Fp16x4, GrowableCuckooFilter,
-    GrowableCuckooMaplet, SemiSorted14x5, Snapshot, StableHashBuilder, Storage,
+    AnyCuckooFilter, Candidates, CuckooFilter, CuckooMaplet, Fixed, Fp8x8, Fp16x4,
+    GrowableCuckooFilter, GrowableCuckooMaplet, SemiSorted14x5, Snapshot, StableHashBuilder,
+    Storage,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::sync::atomic::Ordering::{Relaxed, Release};
@@ -62,10 +63,10 @@ mod steps {
     use super::*;
 
     /// Two threads announce, and then look for the other: both orders, and one after the other; never both in vain.
-    fn announce_and_check<L: Storage + 'static>(new: fn() -> CuckooFilter<L, StableHashBuilder>) {
+    fn announce_and_check<L: Storage + 'static>(new: fn() -> coucal::Filter<L, StableHashBuilder>) {
         let outcomes = outcomes(move || {
             let announce_and_check = |mine: u32, other: u32| {
-                move |filter: &CuckooFilter<L, _>| {
+                move |filter: &coucal::Filter<L, _>| {
                     filter.insert(&mine).unwrap();
                     filter.contains(&other)
                 }
@@ -78,8 +79,8 @@ mod steps {
     #[test]
     fn operations_are_linearizable() {
         announce_and_check(|| filter_of(&[]));
-        announce_and_check::<Fp8x8>(|| builder().layout().build().unwrap());
-        announce_and_check::<SemiSorted14x5>(|| builder().layout().build().unwrap());
+        announce_and_check::<Fixed<Fp8x8>>(|| builder().layout().build().unwrap());
+        announce_and_check::<Fixed<SemiSorted14x5>>(|| builder().layout().build().unwrap());
         announce_and_check(|| builder().false_positive_rate(0.01).any_layout().build().unwrap());
         announce_and_check(|| GrowableCuckooFilter::<Fp16x4, _>::with_hasher(stable()));
         announce_and_check(|| builder().growable().any_layout().build().unwrap());
@@ -99,7 +100,7 @@ mod steps {
         filter_of(&[3]).snapshot().unwrap()
     }
 
-    fn builder() -> coucal::Builder<Fp16x4, StableHashBuilder> {
+    fn builder() -> coucal::Builder<Fixed<Fp16x4>, StableHashBuilder> {
         CuckooFilter::builder().capacity(100).hasher(stable())
     }
 

@@ -121,7 +121,7 @@ fn stable() -> StableHashBuilder {
 mod filters {
     use super::*;
 
-    type Filter<L> = CuckooFilter<L, StableHashBuilder>;
+    type Filter<L> = coucal::Filter<L, StableHashBuilder>;
 
     fn of<L: Storage>(filter: Filter<L>, other: Filter<L>) -> Tables<Filter<L>> {
         filter.insert_all([1, 1, 2]).unwrap();
@@ -129,7 +129,7 @@ mod filters {
         Tables { table: filter, other }
     }
 
-    fn fixed() -> Tables<Filter<Fp16x4>> {
+    fn fixed() -> Tables<Filter<Fixed<Fp16x4>>> {
         of(filter_of(&[]), filter_of(&[]))
     }
 
@@ -199,7 +199,7 @@ mod filters {
 mod maplets {
     use super::*;
 
-    type Maplet<L> = CuckooMaplet<L, StableHashBuilder>;
+    type Maplet<L> = coucal::Maplet<L, StableHashBuilder>;
 
     fn of<L: Storage>(maplet: Maplet<L>, other: Maplet<L>) -> Tables<Maplet<L>> {
         maplet.insert_all([(1, 3), (2, 3), (2, 4)]).unwrap();
@@ -207,7 +207,7 @@ mod maplets {
         Tables { table: maplet, other }
     }
 
-    fn fixed() -> Tables<Maplet<Fp16x4>> {
+    fn fixed() -> Tables<Maplet<Fixed<Fp16x4>>> {
         let builder = CuckooMaplet::builder().capacity(100).value_bits(4).hasher(stable());
         of(builder.clone().build().unwrap(), builder.build().unwrap())
     }
@@ -282,7 +282,7 @@ mod maplets {
 mod expiring {
     use super::*;
 
-    type Filter<L> = ExpiringCuckooFilter<L, StableHashBuilder>;
+    type Filter<L> = coucal::ExpiringFilter<L, StableHashBuilder>;
 
     /// The clock of the filters, which stands still but for [`later`].
     static NOW: AtomicUsize = AtomicUsize::new(0);
@@ -308,7 +308,7 @@ mod expiring {
         Tables { table, other }
     }
 
-    fn fixed() -> Tables<Filter<Fp16x4>> {
+    fn fixed() -> Tables<Filter<Fixed<Fp16x4>>> {
         let builder = ExpiringCuckooFilter::builder().capacity(100).generations(3).hasher(stable());
         of(move || builder.clone().every(PERIOD).clock(now).build().unwrap())
     }

@@ -6,13 +6,13 @@
 use core::time::Duration;
 
 use super::timer::Timer;
-use super::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter, coarse};
+use super::{ExpiringCuckooFilter, ExpiringFilter, GrowableExpiringCuckooFilter, coarse};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::kinds::builder::{Builder, Expiry, Figures, built};
 use crate::layout::Fp16x4;
 use crate::sizing::Request;
-use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::ValueBits;
 use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 
@@ -37,7 +37,7 @@ pub enum Expiring {}
 /// assert!(seen.insert("egg")?);
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub type ExpiringBuilder<L = Fp16x4, S = DefaultHashBuilder> = Builder<L, S, Expiring>;
+pub type ExpiringBuilder<L = Fixed<Fp16x4>, S = DefaultHashBuilder> = Builder<L, S, Expiring>;
 
 /// As [`ExpiringCuckooFilter::builder`].
 impl Default for ExpiringBuilder {
@@ -91,9 +91,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use coucal::{Error, ExpiringCuckooFilter};
+    /// use coucal::{Error, GrowableExpiringCuckooFilter};
     ///
-    /// let builder = ExpiringCuckooFilter::builder().growable().generations(10);
+    /// let builder = GrowableExpiringCuckooFilter::builder().generations(10);
     /// let seen = builder.clone().every(Duration::from_secs(60)).build()?;
     /// assert!(seen.insert("egg")?);
     /// assert_eq!(builder.every(Duration::ZERO).build().unwrap_err(), Error::NoTime);
@@ -182,14 +182,14 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// assert!(seen.is_empty());
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn build(self) -> Result<ExpiringCuckooFilter<L, S>, Error> {
+    pub fn build(self) -> Result<ExpiringFilter<L, S>, Error> {
         let Expiry { generations: count, forgets_oldest, .. } = self.expiry;
         let timer = self.timer()?;
-        let inner = self.build_inner(size_of::<ExpiringCuckooFilter<L, S>>());
+        let inner = self.build_inner(size_of::<ExpiringFilter<L, S>>());
         let mut inner = inner.map_err(|error| out_of_range(count, error))?;
         inner.state = inner.state.with_generations(Generations { count, clock: Clock::default() });
-        let filter = ExpiringCuckooFilter::from_inner(inner);
-        Ok(ExpiringCuckooFilter { timer, forgets_oldest, ..filter })
+        let filter = ExpiringFilter::from_inner(inner);
+        Ok(ExpiringFilter { timer, forgets_oldest, ..filter })
     }
 
     /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.
@@ -202,16 +202,16 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::ExpiringCuckooFilter;
+    /// use coucal::GrowableExpiringCuckooFilter;
     ///
-    /// let figures = ExpiringCuckooFilter::builder().growable().generations(10).figures(1_000_000)?;
+    /// let figures = GrowableExpiringCuckooFilter::builder().generations(10).figures(1_000_000)?;
     /// assert_eq!(figures.layout_name, "Fp21x3");
     /// assert!(figures.bits_per_item < 31.0);
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn figures(&self, items: usize) -> Result<Figures, Error> {
         self.timer()?;
-        let figures = self.figures_of::<ValueBits>(items, size_of::<ExpiringCuckooFilter<L, S>>());
+        let figures = self.figures_of::<ValueBits>(items, size_of::<ExpiringFilter<L, S>>());
         figures.map_err(|error| out_of_range(self.expiry.generations, error))
     }
 
@@ -245,7 +245,7 @@ fn out_of_range(generations: u32, error: Error) -> Error {
 }
 
 /// Growth of an expiring filter.
-impl<L: GrowingLayout, S> ExpiringBuilder<L, S> {
+impl<L: GrowingLayout, S> ExpiringBuilder<Fixed<L>, S> {
     /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only up to
     /// this number of items at once.
     ///
@@ -280,9 +280,9 @@ impl<L: GrowingLayout, S> ExpiringBuilder<L, S> {
     /// it is one in 400, since the filter need not double.
     ///
     /// ```
-    /// use coucal::{ExpiringCuckooFilter, Fp16x4};
+    /// use coucal::{Fp16x4, GrowableExpiringCuckooFilter};
     ///
-    /// let builder = ExpiringCuckooFilter::builder().growable();
+    /// let builder = GrowableExpiringCuckooFilter::builder();
     /// let [eight, sixteen] = [8, 16].map(|generations| builder.clone().generations(generations));
     /// for (builder, rate, bits) in [(eight.clone(), 0.000_57, 31.0), (sixteen, 0.001_13, 31.0)] {
     ///     let figures = builder.figures(10_000_000)?;
@@ -352,9 +352,9 @@ impl ExpiringCuckooFilter {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use coucal::ExpiringCuckooFilter;
+    /// use coucal::GrowableExpiringCuckooFilter;
     ///
-    /// let builder = ExpiringCuckooFilter::builder().growable().generations(10);
+    /// let builder = GrowableExpiringCuckooFilter::builder().generations(10);
     /// let seen = builder.every(Duration::from_secs(60)).build()?;
     /// assert!(seen.insert("egg")?);
     /// # Ok::<(), coucal::Error>(())
@@ -396,7 +396,7 @@ impl GrowableExpiringCuckooFilter {
     /// # Panics
     ///
     /// If `generations` is not between 2 and 256. It aborts, as `Vec` does, if the allocator fails.
-    /// `ExpiringCuckooFilter::builder().growable().generations(generations).build()` returns an error instead.
+    /// `GrowableExpiringCuckooFilter::builder().generations(generations).build()` returns an error instead.
     ///
     /// # Examples
     ///
@@ -411,6 +411,47 @@ impl GrowableExpiringCuckooFilter {
     #[track_caller]
     pub fn new(generations: u32) -> Self {
         Self::with_hasher(generations, DefaultHashBuilder::default())
+    }
+
+    /// An empty filter of this number of generations that has room for `items` items before it grows, with the default hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new), and if the items need more than 2^44 slots.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableExpiringCuckooFilter;
+    ///
+    /// let seen = GrowableExpiringCuckooFilter::with_capacity(10_000, 4);
+    /// let slots = seen.slots();
+    /// seen.insert_all(0..10_000)?;
+    /// assert_eq!(seen.slots(), slots);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity(items: usize, generations: u32) -> Self {
+        Self::with_capacity_and_hasher(items, generations, DefaultHashBuilder::default())
+    }
+
+    /// A builder of expiring filters that grow: for a maximum, a false-positive rate, another layout or another hasher, and for an
+    /// error in place of a panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use coucal::GrowableExpiringCuckooFilter;
+    ///
+    /// let builder = GrowableExpiringCuckooFilter::builder().generations(10);
+    /// let seen = builder.every(Duration::from_secs(60)).build()?;
+    /// assert!(seen.insert("egg")?);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn builder() -> ExpiringBuilder<Growable<AnyLayout>> {
+        ExpiringCuckooFilter::builder().growable()
     }
 }
 
@@ -432,7 +473,30 @@ impl<S> GrowableExpiringCuckooFilter<AnyLayout, S> {
     #[must_use]
     #[track_caller]
     pub fn with_hasher(generations: u32, hasher: S) -> Self {
-        let builder = ExpiringCuckooFilter::builder().growable().generations(generations);
+        let builder = GrowableExpiringCuckooFilter::builder().generations(generations);
+        built(builder.hasher(hasher).build())
+    }
+
+    /// As [`with_capacity`](GrowableExpiringCuckooFilter::with_capacity), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`with_capacity`](GrowableExpiringCuckooFilter::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{GrowableExpiringCuckooFilter, StableHashBuilder};
+    ///
+    /// let hasher = StableHashBuilder::new(7);
+    /// let seen = GrowableExpiringCuckooFilter::with_capacity_and_hasher(1000, 4, hasher);
+    /// assert!(seen.insert("egg").is_ok());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity_and_hasher(items: usize, generations: u32, hasher: S) -> Self {
+        let builder =
+            GrowableExpiringCuckooFilter::builder().capacity(items).generations(generations);
         built(builder.hasher(hasher).build())
     }
 }

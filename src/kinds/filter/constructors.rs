@@ -2,13 +2,13 @@
 //!
 //! **Invariant:** a constructor makes what the builder makes of the same choices.
 
-use super::{CuckooFilter, GrowableCuckooFilter};
+use super::{AnyCuckooFilter, CuckooFilter, Filter, GrowableCuckooFilter};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::kinds::builder::{Builder, Figures, built};
 use crate::layout::{Fp16x4, Layout};
 use crate::sizing::Request;
-use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::storage::{Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::NoValues;
 
 /// As [`CuckooFilter::builder`].
@@ -19,7 +19,7 @@ impl Default for Builder {
 }
 
 /// Items with several copies, in a filter of fixed size.
-impl<L: Layout, S> Builder<L, S> {
+impl<L: Layout, S> Builder<Fixed<L>, S> {
     /// How many copies an item has, for a multiset of items with several: from 1, which is the default, to four times
     /// the slots of a bucket of the [layout](crate::Layout).
     ///
@@ -68,8 +68,8 @@ impl<L: Storage, S> Builder<L, S> {
     /// let error = CuckooFilter::builder().false_positive_rate(1.5).build().unwrap_err();
     /// assert_eq!(error, Error::InvalidRate);
     /// ```
-    pub fn build(self) -> Result<CuckooFilter<L, S>, Error> {
-        self.build_inner(size_of::<CuckooFilter<L, S>>()).map(|inner| CuckooFilter { inner })
+    pub fn build(self) -> Result<Filter<L, S>, Error> {
+        self.build_inner(size_of::<Filter<L, S>>()).map(|inner| Filter { inner })
     }
 
     /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.
@@ -82,21 +82,21 @@ impl<L: Storage, S> Builder<L, S> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::CuckooFilter;
+    /// use coucal::GrowableCuckooFilter;
     ///
-    /// let builder = CuckooFilter::builder().growable();
+    /// let builder = GrowableCuckooFilter::builder();
     /// let [few, many] = [1_000_000, 1_000_000_000].map(|items| builder.figures(items));
     /// assert!(many?.memory_bytes > 2_600_000_000);
     /// assert!(few?.false_positive_rate < 0.0025);
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn figures(&self, items: usize) -> Result<Figures, Error> {
-        self.figures_of::<NoValues>(items, size_of::<CuckooFilter<L, S>>())
+        self.figures_of::<NoValues>(items, size_of::<Filter<L, S>>())
     }
 }
 
 /// Growth of a filter.
-impl<L: GrowingLayout, S> Builder<L, S> {
+impl<L: GrowingLayout, S> Builder<Fixed<L>, S> {
     /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only
     /// up to this number of items, which is at least the [`capacity`](Self::capacity). The
     /// [rate](Self::false_positive_rate) holds at this number; with fewer items it is lower.
@@ -215,10 +215,10 @@ impl<S> CuckooFilter<Fp16x4, S> {
     }
 }
 
-impl CuckooFilter<AnyLayout> {
+impl AnyCuckooFilter {
     /// An empty filter that holds `items` items, copies included, and, when it holds them, reports at most the
     /// share `rate` (between 0 and 1) of absent items as present. It has the smallest layout that
-    /// reaches this rate: see [`AnyLayout`].
+    /// reaches this rate: see [`AnyLayout`](crate::AnyLayout).
     ///
     /// # Errors
     ///
@@ -244,14 +244,13 @@ impl CuckooFilter<AnyLayout> {
 impl GrowableCuckooFilter {
     /// An empty filter that grows with its items, with the default layout and hasher. No size is needed.
     ///
-    /// It begins with 512 slots, and takes 2 KB: see [growth](crate#growth). For an initial capacity, a maximum or
-    /// another layout, use [`CuckooFilter::builder().growable()`](crate::Builder::growable). (It is the builder of all
-    /// filters: the compiler could not tell two functions of that name apart.)
+    /// It begins with 512 slots, and takes 2 KB: see [growth](crate#growth). For a maximum or another layout, use the
+    /// [builder](Self::builder).
     ///
     /// # Panics
     ///
     /// Never. It aborts, as `Vec` does, if the allocator cannot provide these first bytes:
-    /// `CuckooFilter::builder().growable().build()` returns an error instead. Where the allocator fails later,
+    /// `GrowableCuckooFilter::builder().build()` returns an error instead. Where the allocator fails later,
     /// [`insert`](Self::insert) returns [`Error::NoMemoryToStore`].
     ///
     /// # Examples
@@ -269,6 +268,48 @@ impl GrowableCuckooFilter {
     #[track_caller]
     pub fn new() -> Self {
         Self::with_hasher(DefaultHashBuilder::default())
+    }
+
+    /// An empty filter that has room for `items` items before it grows, with the default layout and hasher.
+    ///
+    /// # Panics
+    ///
+    /// If the items need more than 2^44 slots. It aborts, as `Vec` does, if the allocator fails.
+    /// `GrowableCuckooFilter::builder().capacity(items).build()` returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableCuckooFilter;
+    ///
+    /// let filter = GrowableCuckooFilter::with_capacity(10_000);
+    /// let slots = filter.slots();
+    /// filter.insert_all(0..10_000)?;
+    /// assert_eq!(filter.slots(), slots);
+    /// filter.insert_all(0..10_000)?;
+    /// assert!(filter.slots() > slots);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity(items: usize) -> Self {
+        Self::with_capacity_and_hasher(items, DefaultHashBuilder::default())
+    }
+
+    /// A builder of filters that grow: for a maximum, a false-positive rate, another layout or another hasher, and for an
+    /// error in place of a panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableCuckooFilter;
+    ///
+    /// let filter = GrowableCuckooFilter::builder().max_capacity(1_000_000).build()?;
+    /// assert_eq!(filter.max_capacity(), 1_000_000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn builder() -> Builder<Growable<Fp16x4>> {
+        CuckooFilter::builder().growable()
     }
 }
 
@@ -291,7 +332,28 @@ impl<S> GrowableCuckooFilter<Fp16x4, S> {
     #[must_use]
     #[track_caller]
     pub fn with_hasher(hasher: S) -> Self {
-        built(CuckooFilter::builder().growable().hasher(hasher).build())
+        built(GrowableCuckooFilter::builder().hasher(hasher).build())
+    }
+
+    /// As [`with_capacity`](GrowableCuckooFilter::with_capacity), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`with_capacity`](GrowableCuckooFilter::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::GrowableCuckooFilter;
+    ///
+    /// let filter = GrowableCuckooFilter::with_capacity_and_hasher(1000, RandomState::new());
+    /// assert!(filter.insert("egg").is_ok());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity_and_hasher(items: usize, hasher: S) -> Self {
+        built(GrowableCuckooFilter::builder().capacity(items).hasher(hasher).build())
     }
 }
 
@@ -308,7 +370,7 @@ impl<S> GrowableCuckooFilter<Fp16x4, S> {
 /// ```
 impl<L: GrowingLayout, S: Default> Default for GrowableCuckooFilter<L, S> {
     fn default() -> Self {
-        let builder = CuckooFilter::builder().growable().layout::<L>();
+        let builder = GrowableCuckooFilter::builder().layout::<L>();
         built(builder.hasher(S::default()).build())
     }
 }

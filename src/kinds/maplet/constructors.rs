@@ -2,13 +2,13 @@
 //!
 //! **Invariant:** a constructor makes what the builder makes of the same choices.
 
-use super::{CuckooMaplet, GrowableCuckooMaplet};
+use super::{CuckooMaplet, GrowableCuckooMaplet, Maplet};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::kinds::builder::{Builder, Figures, built};
 use crate::layout::{Fp16x4, Layout};
 use crate::sizing::Request;
-use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::ValueBits;
 
 /// What a [`MapletBuilder`] builds: a [`CuckooMaplet`].
@@ -32,7 +32,7 @@ pub enum Maplets {}
 /// assert_eq!((maplet.capacity(), maplet.value_bits()), (10_000, 6));
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub type MapletBuilder<L = Fp16x4, S = DefaultHashBuilder> = Builder<L, S, Maplets>;
+pub type MapletBuilder<L = Fixed<Fp16x4>, S = DefaultHashBuilder> = Builder<L, S, Maplets>;
 
 /// As [`CuckooMaplet::builder`].
 impl Default for MapletBuilder {
@@ -86,8 +86,8 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// assert!(maplet.is_empty());
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn build(self) -> Result<CuckooMaplet<L, S>, Error> {
-        self.build_inner(size_of::<CuckooMaplet<L, S>>()).map(|inner| CuckooMaplet { inner })
+    pub fn build(self) -> Result<Maplet<L, S>, Error> {
+        self.build_inner(size_of::<Maplet<L, S>>()).map(|inner| Maplet { inner })
     }
 
     /// What [`build`](Self::build) would build, when it holds this number of pairs. It allocates nothing.
@@ -100,21 +100,21 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::CuckooMaplet;
+    /// use coucal::GrowableCuckooMaplet;
     ///
-    /// let builder = CuckooMaplet::builder().growable().value_bits(6);
+    /// let builder = GrowableCuckooMaplet::builder().value_bits(6);
     /// let figures = builder.figures(1_000_000)?;
     /// assert_eq!(figures.layout_name, "Fp21x3");
     /// assert!(figures.bits_per_item < 31.0);
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn figures(&self, pairs: usize) -> Result<Figures, Error> {
-        self.figures_of::<ValueBits>(pairs, size_of::<CuckooMaplet<L, S>>())
+        self.figures_of::<ValueBits>(pairs, size_of::<Maplet<L, S>>())
     }
 }
 
 /// Keys with several values, in a maplet of fixed size.
-impl<L: Layout, S> MapletBuilder<L, S> {
+impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     /// How many values a key has, for keys with several: from 1, which is the default, to four times the slots of a
     /// bucket of the [layout](crate::Layout).
     ///
@@ -167,7 +167,7 @@ impl<L: Layout, S> MapletBuilder<L, S> {
 }
 
 /// Growth of a maplet.
-impl<L: GrowingLayout, S> MapletBuilder<L, S> {
+impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
     /// A maplet that [grows](crate#growth) with its pairs, as one that is [`growable`](Self::growable), but only
     /// up to this number of pairs, which is at least the [`capacity`](Self::capacity).
     ///
@@ -290,7 +290,7 @@ impl GrowableCuckooMaplet {
     /// # Panics
     ///
     /// If `value_bits` is not between 1 and 20. It aborts, as `Vec` does, if the allocator fails.
-    /// `CuckooMaplet::builder().growable().value_bits(bits).build()` returns an error instead.
+    /// `GrowableCuckooMaplet::builder().value_bits(bits).build()` returns an error instead.
     ///
     /// # Examples
     ///
@@ -306,6 +306,45 @@ impl GrowableCuckooMaplet {
     #[track_caller]
     pub fn new(value_bits: u32) -> Self {
         Self::with_hasher(value_bits, DefaultHashBuilder::default())
+    }
+
+    /// An empty maplet that has room for `pairs` pairs, with values of this many bits, before it grows, with the default hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new), and if the pairs need more than 2^44 slots.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableCuckooMaplet;
+    ///
+    /// let maplet = GrowableCuckooMaplet::with_capacity(10_000, 6);
+    /// let slots = maplet.slots();
+    /// maplet.insert_all((0..10_000).map(|key| (key, 7)))?;
+    /// assert_eq!(maplet.slots(), slots);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity(pairs: usize, value_bits: u32) -> Self {
+        Self::with_capacity_and_hasher(pairs, value_bits, DefaultHashBuilder::default())
+    }
+
+    /// A builder of maplets that grow: for a maximum, a false-positive rate, another layout or another hasher, and for an
+    /// error in place of a panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableCuckooMaplet;
+    ///
+    /// let maplet = GrowableCuckooMaplet::builder().value_bits(6).max_capacity(1_000_000).build()?;
+    /// assert_eq!(maplet.max_capacity(), 1_000_000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn builder() -> MapletBuilder<Growable<AnyLayout>> {
+        CuckooMaplet::builder().growable()
     }
 }
 
@@ -327,6 +366,28 @@ impl<S> GrowableCuckooMaplet<AnyLayout, S> {
     #[must_use]
     #[track_caller]
     pub fn with_hasher(value_bits: u32, hasher: S) -> Self {
-        built(CuckooMaplet::builder().growable().value_bits(value_bits).hasher(hasher).build())
+        built(GrowableCuckooMaplet::builder().value_bits(value_bits).hasher(hasher).build())
+    }
+
+    /// As [`with_capacity`](GrowableCuckooMaplet::with_capacity), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`with_capacity`](GrowableCuckooMaplet::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{GrowableCuckooMaplet, StableHashBuilder};
+    ///
+    /// let hasher = StableHashBuilder::new(7);
+    /// let maplet = GrowableCuckooMaplet::with_capacity_and_hasher(1000, 1, hasher);
+    /// assert!(maplet.insert("egg", 1).is_ok());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity_and_hasher(pairs: usize, value_bits: u32, hasher: S) -> Self {
+        let builder = GrowableCuckooMaplet::builder().capacity(pairs).value_bits(value_bits);
+        built(builder.hasher(hasher).build())
     }
 }

@@ -3,7 +3,7 @@
 //! **Invariant:** all of them are there from the beginning, and the number never changes.
 
 use super::control::Control;
-use super::growing::Growing;
+use super::growing::GrowingBuckets;
 use super::stripes::Stripes;
 use super::stripes::stripes_of;
 use super::versions::Versions;
@@ -17,13 +17,13 @@ use crate::table::placing::geometry::{Geometry, Key};
 use crate::table::placing::{FixedPlacing, Sizes};
 
 /// As many buckets for ever.
-pub struct Fixed<V = NoValues> {
+pub struct FixedBuckets<V = NoValues> {
     words: Box<[AtomicU64]>,
     control: Control,
     values: V,
 }
 
-impl<V: Values> Buckets for Fixed<V> {
+impl<V: Values> Buckets for FixedBuckets<V> {
     type Values = V;
     type Placing = FixedPlacing<V>;
 
@@ -109,7 +109,7 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
-    fn growing(&self) -> Option<&Growing<V>> {
+    fn growing(&self) -> Option<&GrowingBuckets<V>> {
         None
     }
 }

@@ -40,7 +40,7 @@ const SHORTEST_SLAB: u64 = 1 << 14;
 const LONGEST_SLAB: u64 = 1 << 22;
 
 /// Buckets that can become more.
-pub struct Growing<V = NoValues> {
+pub struct GrowingBuckets<V = NoValues> {
     /// The number of buckets at the end of growth.
     max_buckets: u64,
     /// The sizes with which it was made.
@@ -72,7 +72,7 @@ pub(in crate::table) struct ReadByLookups {
     words: Chunks,
 }
 
-impl<V: Values> Growing<V> {
+impl<V: Values> GrowingBuckets<V> {
     /// How far the table has grown by now.
     #[inline]
     pub(in crate::table) fn extent(&self) -> Extent {
@@ -132,7 +132,7 @@ impl<V: Values> Growing<V> {
     }
 }
 
-impl<V: Values> Buckets for Growing<V> {
+impl<V: Values> Buckets for GrowingBuckets<V> {
     type Values = V;
     type Placing = GrowingPlacing<V>;
 
@@ -290,7 +290,7 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     #[inline]
-    fn growing(&self) -> Option<&Growing<V>> {
+    fn growing(&self) -> Option<&GrowingBuckets<V>> {
         Some(self)
     }
 }
@@ -349,7 +349,7 @@ mod tests {
         let mut random = random(seed);
         let value_bits = value_bits(extra_bits);
         let sizing = Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, 2, buckets as u64) };
-        let table = Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap();
+        let table = Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
         let growing = table.buckets.growing().unwrap();
         let mut live = VecDeque::new();
         let mut steps = 0;
@@ -403,7 +403,7 @@ mod tests {
             let mut table = |initial: u64| {
                 let sizing =
                     Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, initial, 1 << 12) };
-                let table = Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap();
+                let table = Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
                 let growing = table.buckets.growing().unwrap();
                 let mut live = Vec::new();
                 for _ in 0..random.random_range(0..6) {
@@ -441,7 +441,7 @@ mod tests {
     fn each_doubling_adds_the_rate_of_the_first_size() {
         for (first, doublings) in [(1 << 10, 4), (64, 9), (16, 13), (2, 18)] {
             let sizing = Sizing::of_table(Fp16x4::ID, first as u64, u64::MAX >> 20);
-            let table = Table::<Fp16x4, Growing>::try_sized(sizing).unwrap();
+            let table = Table::<Fp16x4, GrowingBuckets>::try_sized(sizing).unwrap();
             let mut hashes = 0..;
             while table.present() < first << doublings {
                 table.insert(table.key(hashes.next().unwrap())).unwrap();

@@ -21,7 +21,7 @@ use crate::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory};
 use crate::table::buckets::control::Control;
-use crate::table::buckets::growing::{Growing, next_reach};
+use crate::table::buckets::growing::{GrowingBuckets, next_reach};
 use crate::table::buckets::stripes::{Locked, SAMPLE, UpTo};
 use crate::table::placing::entry::Values;
 use crate::table::placing::geometry::Place;
@@ -60,7 +60,7 @@ fn is_sample_exact(buckets: u64) -> bool {
     buckets < 2 * SAMPLE as u64
 }
 
-impl<V: Values> Growing<V> {
+impl<V: Values> GrowingBuckets<V> {
     /// The share of slots in use and stashed entries from which on a table is full that has not a whole number of levels.
     pub(in crate::table) fn full_load(&self) -> f64 {
         self.target_load() + UNEVEN_MARGIN
@@ -114,7 +114,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// Apart, as the other functions that run rarely.
     #[cold]
     #[inline(never)]
-    fn split_if_loaded(self, growing: &Growing<B::Values>, near: Place) {
+    fn split_if_loaded(self, growing: &GrowingBuckets<B::Values>, near: Place) {
         let extent = growing.extent();
         let buckets = extent.buckets();
         let in_use = self.stripes().load_near(extent.bucket(near.position), buckets, SAMPLE);
@@ -135,7 +135,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// The buckets that one insert may split for so many checks, while it holds the mutex of those who split.
-    fn splits_to_the_next_halt(self, growing: &Growing<B::Values>, checks: usize) -> usize {
+    fn splits_to_the_next_halt(self, growing: &GrowingBuckets<B::Values>, checks: usize) -> usize {
         let buckets = growing.extent().buckets() as u64;
         let most = checks * growing.most_splits(F::SLOTS);
         if is_sample_exact(buckets) {
@@ -212,7 +212,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// level, and they would soon be all there is.
     pub(in crate::table) fn split(
         self,
-        growing: &Growing<B::Values>,
+        growing: &GrowingBuckets<B::Values>,
         splitting: &mut Splitting<'_>,
         most: usize,
     ) -> Result<usize, NoMemory> {
@@ -225,7 +225,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 
     pub(in crate::table) fn split_buckets(
         self,
-        growing: &Growing<B::Values>,
+        growing: &GrowingBuckets<B::Values>,
         splitting: &mut Splitting<'_>,
         most: usize,
     ) -> Result<usize, NoMemory> {
@@ -255,7 +255,11 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 
     /// Allocates what is missing of the words of the first `buckets` buckets, in the mirror, too, and of stripes and
     /// versions for so large a table. While no stripe is held: an allocation may take long.
-    fn try_reach(self, growing: &Growing<B::Values>, buckets: usize) -> Result<(), NoMemory> {
+    fn try_reach(
+        self,
+        growing: &GrowingBuckets<B::Values>,
+        buckets: usize,
+    ) -> Result<(), NoMemory> {
         if growing.reached() >= buckets {
             return Ok(());
         }
@@ -281,7 +285,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// miss them.
     fn split_run(
         self,
-        growing: &Growing<B::Values>,
+        growing: &GrowingBuckets<B::Values>,
         splitting: &mut Splitting<'_>,
         extent: Extent,
         run: Range<usize>,
@@ -307,7 +311,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Requests what a run from this bucket on will write first.
-    fn prefetch_run(self, growing: &Growing<B::Values>, extent: Extent, first: usize) {
+    fn prefetch_run(self, growing: &GrowingBuckets<B::Values>, extent: Extent, first: usize) {
         let words = growing.chunks().view();
         let both = [first, first + extent.stride()].into_iter();
         self.stripes().prefetch([self.stripes().stripe(first)]);
@@ -328,7 +332,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// What a split makes of each bucket of a run whose stripes are locked. Requests the versions of what goes.
     fn partition(
         self,
-        growing: &Growing<B::Values>,
+        growing: &GrowingBuckets<B::Values>,
         extent: Extent,
         run: &Range<usize>,
     ) -> Splits<F> {
@@ -434,7 +438,7 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
-    use crate::table::buckets::growing::Growing;
+    use crate::table::buckets::growing::GrowingBuckets;
     use crate::table::buckets::stripes::Stripes;
     use crate::table::items::path::{FIRST_SEARCH_BUCKETS, OPENED};
     use crate::table::placing::entry::{Pair, ValueBits};
@@ -442,7 +446,7 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
-    fn table(first: usize, max_buckets: usize) -> Table<'static, Fp16x4, Growing> {
+    fn table(first: usize, max_buckets: usize) -> Table<'static, Fp16x4, GrowingBuckets> {
         Table::try_new(first, max_buckets).unwrap()
     }
 
@@ -452,7 +456,7 @@ mod tests {
     fn growth_heeds_what_is_stashed_within_a_bound() {
         type Fp21x3 = Packed<21, 3>;
         let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp21x3::ID, 1 << 10, 1 << 15) };
-        let table = Table::<Fp21x3, Growing<ValueBits>>::try_sized(sizing).unwrap();
+        let table = Table::<Fp21x3, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
         let insert = |hash, value| {
             table.insert(table.key_of(Pair { hash: mix(hash), value })).unwrap();
         };

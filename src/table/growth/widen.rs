@@ -9,7 +9,7 @@ use crate::layout::Encoding;
 use crate::sync::memory::NoMemory;
 use crate::sync::retained::Link;
 use crate::table::buckets::control::Control;
-use crate::table::buckets::growing::Growing;
+use crate::table::buckets::growing::GrowingBuckets;
 use crate::table::{Buckets, Table};
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
@@ -49,7 +49,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// **The stash** stays. It has the groups of the largest table, and each version is that of some of them.
     pub(in crate::table) fn try_widen(
         self,
-        growing: &Growing<B::Values>,
+        growing: &GrowingBuckets<B::Values>,
         stripes: usize,
         words: Option<usize>,
     ) -> Result<(), NoMemory> {

@@ -490,7 +490,7 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
-    use crate::table::buckets::growing::Growing;
+    use crate::table::buckets::growing::GrowingBuckets;
     use crate::table::placing::entry::ValueBits;
 
     type Fp16x4 = Packed<16, 4>;
@@ -521,7 +521,7 @@ mod tests {
     /// were counted: most in the second quarter, when most buckets are not split yet and full.
     #[test]
     fn the_work_of_growth() {
-        let table = Table::<Fp16x4, Growing>::try_new(1 << 13, 1 << 16).unwrap();
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(1 << 13, 1 << 16).unwrap();
         let mut hashes = 0_u64..;
         let mut grow_to = |buckets| {
             OPENED.set(0);
@@ -621,8 +621,8 @@ mod tests {
             assert_eq!(table.stashed_entries(), 1);
             assert_eq!(table.present(), 256);
         }
-        check::<Growing>(0);
-        check::<Growing<ValueBits>>(1);
+        check::<GrowingBuckets>(0);
+        check::<GrowingBuckets<ValueBits>>(1);
     }
 
     /// A table that has refused many items takes as much as a new one, once there is room again.

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
-    use crate::table::Fixed;
+    use crate::table::FixedBuckets;
     use crate::table::placing::entry::Pair;
 
     type Fp16x4 = Packed<16, 4>;
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn values_while_something_is_moved_in_every_round() {
         let sizing = Sizing { value_bits: 4, ..Sizing::of_table(Fp16x4::ID, 8, 8) };
-        let table = Table::<Fp16x4, Fixed<ValueBits>>::try_sized(sizing).unwrap();
+        let table = Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).unwrap();
         // Of nine values the least one is stashed.
         for value in (0..9).rev() {
             table.insert(table.key_of(Pair { hash: 7, value })).unwrap();

@@ -311,7 +311,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 mod tests {
     use super::*;
     use crate::layout::Packed;
-    use crate::table::Growing;
+    use crate::table::GrowingBuckets;
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn an_equal_word_of_another_bucket_is_searched_again() {
         const FIRST: u64 = 32;
-        let table = Table::<Fp16x4, Growing>::try_new(FIRST as usize, 1 << 10).unwrap();
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(FIRST as usize, 1 << 10).unwrap();
         let store = |place: Place| {
             let (locked, [bucket]) = table.lock([place], table.locate([place]));
             assert!(table.store_in(&locked, bucket, place));

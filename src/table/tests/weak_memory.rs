@@ -67,7 +67,7 @@ fn is_found_beside<B: Buckets>(
 /// To the bucket that lookups read first.
 #[test]
 fn an_item_that_is_kicked() {
-    rounds::<Fixed>(6, 6, |table, from| {
+    rounds::<FixedBuckets>(6, 6, |table, from| {
         let [moved, other, beside] =
             [[4, 1], [1, 2], [4, 3]].map(|wanted| item(table, from, wanted));
         // Into the second bucket, since the first is fuller.
@@ -82,7 +82,7 @@ fn an_item_that_is_kicked() {
 
 #[test]
 fn an_item_that_goes_to_a_new_bucket() {
-    rounds::<Growing>(32, 64, |table, from| {
+    rounds::<GrowingBuckets>(32, 64, |table, from| {
         // There is room for more now.
         table.grow_to(33).unwrap();
         let moved = first(from, |hash| buckets(table, hash)[0] == 33);
@@ -95,7 +95,7 @@ fn an_item_that_goes_to_a_new_bucket() {
 
 #[test]
 fn an_item_that_leaves_the_stash() {
-    rounds::<Fixed>(6, 6, |table, from| {
+    rounds::<FixedBuckets>(6, 6, |table, from| {
         let other = item(table, from, [1, 2]);
         let groups = table.versions().len();
         let group = |hash: u64| table.geometry().version_group(table.key(hash)) % groups;
@@ -116,7 +116,7 @@ fn an_item_that_leaves_the_stash() {
 /// Of two threads that each insert an item and then look for that of the other, one at least finds it.
 #[test]
 fn two_inserts_and_two_lookups() {
-    rounds::<Fixed>(6, 6, |table, from| {
+    rounds::<FixedBuckets>(6, 6, |table, from| {
         let items = [[1, 2], [4, 3]].map(|wanted| item(table, from, wanted));
         for _ in 0..4 {
             let found = thread::scope(|scope| {
@@ -136,7 +136,7 @@ fn two_inserts_and_two_lookups() {
 
 #[test]
 fn two_inserts_into_one_bucket() {
-    rounds::<Fixed>(6, 6, |table, from| {
+    rounds::<FixedBuckets>(6, 6, |table, from| {
         let one = item(table, from, [1, 2]);
         let items = [one, item(table, one + 1, [1, 2])];
         for _ in 0..10 {
@@ -152,7 +152,7 @@ fn two_inserts_into_one_bucket() {
 /// Whoever finds an item sees what was written before its insert.
 #[test]
 fn an_insert_publishes() {
-    rounds::<Fixed>(6, 6, |table, from| {
+    rounds::<FixedBuckets>(6, 6, |table, from| {
         let (hash, written) = (item(table, from, [1, 2]), AtomicBool::new(false));
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -173,7 +173,7 @@ fn an_insert_publishes() {
 /// One clears a table and then looks in another one, the other inserts there and then looks in the first.
 #[test]
 fn a_clear_and_an_insert() {
-    rounds::<Fixed>(6, 6, |table, from| {
+    rounds::<FixedBuckets>(6, 6, |table, from| {
         let state = State::try_new(Sizing::of_table(LayoutId::Fp32x2, 6, 6)).unwrap();
         let other = Table::new(&state);
         let hash = item(table, from, [1, 2]);
@@ -199,7 +199,7 @@ fn a_clear_and_an_insert() {
 /// Each is in the new words, and counted by the new stripes.
 #[test]
 fn inserts_while_words_are_replaced() {
-    rounds::<Growing>(32, 64, |table, from| {
+    rounds::<GrowingBuckets>(32, 64, |table, from| {
         let items = from..from + 10;
         thread::scope(|scope| {
             let _inserting = scope.spawn(|| items.clone().for_each(|hash| insert(table, hash)));
@@ -213,7 +213,7 @@ fn inserts_while_words_are_replaced() {
 /// The words of a snapshot are those of the instant at which it counts.
 #[test]
 fn a_snapshot_beside_inserts() {
-    rounds::<Fixed>(6, 6, |table, from| {
+    rounds::<FixedBuckets>(6, 6, |table, from| {
         for _ in 0..6 {
             thread::scope(|scope| {
                 scope.spawn(|| (from..from + 8).for_each(|hash| insert(table, hash)));

@@ -5,7 +5,7 @@ use crossbeam_utils::CachePadded;
 use crate::layout::{Encoding, LayoutId};
 use crate::sizing::{self, Sizing, share};
 use crate::sync::Ordering;
-use crate::table::buckets::growing::Growing;
+use crate::table::buckets::growing::GrowingBuckets;
 use crate::table::placing::Sizes;
 use crate::table::placing::entry::Values;
 use crate::table::placing::rates::{false_positive_rate, power_of_half, sum_over_slots};
@@ -96,7 +96,7 @@ impl<B: Buckets> State<B> {
     /// Returns how much more the entries weigh than those of as many inserts would, because merges brought them. 0 in a
     /// table of fixed size.
     pub(in crate::table) fn merged_weight(&self) -> f64 {
-        self.buckets.growing().map_or(0.0, Growing::merged_weight)
+        self.buckets.growing().map_or(0.0, GrowingBuckets::merged_weight)
     }
 
     /// Called while the mutex of those who remove a value is held, as [`clear_merged_weight`](Self::clear_merged_weight).

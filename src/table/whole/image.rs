@@ -284,8 +284,8 @@ mod tests {
     use crate::layout::Packed;
     use crate::sizing::MAX_STRIPES;
     use crate::table::buckets::control::Control;
-    use crate::table::buckets::fixed::Fixed;
-    use crate::table::buckets::growing::Growing;
+    use crate::table::buckets::fixed::FixedBuckets;
+    use crate::table::buckets::growing::GrowingBuckets;
     use crate::table::placing::entry::NoValues;
 
     type Fp16x4 = Packed<16, 4>;
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_short_table_does_not_grow_while_a_snapshot_is_taken() {
         for (buckets, is_short) in [(32, true), (2 << 10, false)] {
-            let table = Table::<Fp16x4, Growing>::try_new(buckets, 1 << 16).unwrap();
+            let table = Table::<Fp16x4, GrowingBuckets>::try_new(buckets, 1 << 16).unwrap();
             let may_split = move || table.shared.doubled.try_lock().is_some();
             let blocks = Arc::new(AtomicUsize::new(0));
             let copied = Arc::clone(&blocks);
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn growth_ends_where_the_mirror_has_no_memory() {
         const FIRST: usize = 1 << 12;
-        let table = Table::<Fp16x4, Growing>::try_new(FIRST, 1 << 16).unwrap();
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(FIRST, 1 << 16).unwrap();
         let mut words = Chunks::new();
         words.memory = FIRST;
         words.try_reach(FIRST).unwrap();
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn a_table_that_grows_beside_a_snapshot_is_widened_after_it() {
         const MOST: usize = 1 << 16;
-        let table = Table::<Fp16x4, Growing>::try_new(1 << 10, MOST).unwrap();
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(1 << 10, MOST).unwrap();
         (0..2000).for_each(|hash| table.insert(table.key(hash)).unwrap());
         let mut has_grown = false;
         let image = image_with(table, move |_| {
@@ -444,7 +444,7 @@ mod tests {
     /// then nothing moves.
     #[test]
     fn what_is_doubled_is_limited_between_two_moves() {
-        let table = Table::<Fp16x4, Growing>::try_new(64, 64).unwrap();
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(64, 64).unwrap();
         (0..100).for_each(|hash| table.insert(table.key(hash)).unwrap());
         let doubled = Counts::of_slots(100);
         table.shared.doubled.lock().reserve(1, 0).unwrap();
@@ -477,9 +477,9 @@ mod tests {
             assert!(restored.present() > 3 * MAX_STRIPES);
             assert!(restored.stripes().counts().eq(table.stripes().counts()));
         }
-        check::<Fixed>(20_002, 20_002);
+        check::<FixedBuckets>(20_002, 20_002);
         for (first, max_buckets) in [(1 << 10, 1 << 19), (5002, 500_000), (3000, 80_000)] {
-            check::<Growing>(first, max_buckets);
+            check::<GrowingBuckets>(first, max_buckets);
         }
     }
 

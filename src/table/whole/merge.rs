@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
-    use crate::table::buckets::growing::Growing;
+    use crate::table::buckets::growing::GrowingBuckets;
     use crate::table::placing::entry::{Pair, ValueBits};
     use crate::table::placing::geometry::{self, Key};
 
@@ -231,7 +231,7 @@ mod tests {
     }
 
     /// All entries that a table holds, whichever of its buckets each is in.
-    fn entries(table: Table<'_, Fp16x4, Growing>) -> Vec<(u64, u32, u32)> {
+    fn entries(table: Table<'_, Fp16x4, GrowingBuckets>) -> Vec<(u64, u32, u32)> {
         let image = table.image().unwrap();
         let entry = |place: Place| {
             let Key { first, second, .. } = table.geometry().key_of(place);
@@ -247,7 +247,7 @@ mod tests {
     /// equal to a part stays.
     #[test]
     fn no_more_parts_are_taken_back_than_were_doubled() {
-        let table = Table::<Fp16x4, Growing>::try_new(32, 1 << 16).unwrap();
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(32, 1 << 16).unwrap();
         let level = table.buckets.common_bits();
         table.grow_to(1 << level).unwrap();
         let entry = Entry::knowing(table.key(1).entry.bits().into(), level);
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_merge_grows_as_far_as_inserts() {
         let [one, other, both] =
-            [0; 3].map(|_| Table::<Fp16x4, Growing>::try_new(32, 1 << 20).unwrap());
+            [0; 3].map(|_| Table::<Fp16x4, GrowingBuckets>::try_new(32, 1 << 20).unwrap());
         (0..3000).for_each(|hash| one.insert(one.key(hash)).unwrap());
         (3000..5000).for_each(|hash| other.insert(other.key(hash)).unwrap());
         (0..5000).for_each(|hash| both.insert(both.key(hash)).unwrap());
@@ -285,7 +285,7 @@ mod tests {
     fn a_merge_that_fails_takes_no_longer_entry_back() {
         let (first, max_buckets) = (256, 1024);
         let [small, large] =
-            [0; 2].map(|_| Table::<Fp16x4, Growing>::try_new(first, max_buckets).unwrap());
+            [0; 2].map(|_| Table::<Fp16x4, GrowingBuckets>::try_new(first, max_buckets).unwrap());
         (0..700).for_each(|hash| small.insert(small.key(hash)).unwrap());
         assert_eq!(small.present(), first);
         large.grow_to(max_buckets as u64).unwrap();
@@ -299,7 +299,7 @@ mod tests {
     /// Another thread removes one of two parts before both are taken back: then neither is counted any more.
     #[test]
     fn what_others_remove_of_doubled_entries_is_not_counted() {
-        let table = Table::<Fp16x4, Growing>::try_new(32, 1 << 16).unwrap();
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(32, 1 << 16).unwrap();
         let level = table.buckets.common_bits();
         table.grow_to(2 << level).unwrap();
         (100..110).for_each(|hash| table.insert(table.key(hash)).unwrap());
@@ -334,11 +334,11 @@ mod tests {
     fn what_is_merged_knows_as_much_as_all_entries() {
         let [from, into] = [2, 32].map(|first| {
             let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp16x4::ID, first, 1 << 10) };
-            Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap()
+            Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap()
         });
         let pair = |hash| Pair { hash: geometry::mix(hash), value: 7 };
         (0..5).for_each(|hash| from.insert(from.key_of(pair(hash))).unwrap());
-        let least = |table: Table<'_, Fp16x4, Growing<ValueBits>>| {
+        let least = |table: Table<'_, Fp16x4, GrowingBuckets<ValueBits>>| {
             let image = table.image().unwrap();
             table.entries_of(&image).map(|entry| entry.place.entry.known()).min().unwrap()
         };
@@ -354,7 +354,7 @@ mod tests {
     /// before.
     #[test]
     fn what_knows_as_much_as_slots_did_is_taken_back() {
-        let table = Table::<Fp16x4, Growing>::try_new(64, 1 << 10).unwrap();
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(64, 1 << 10).unwrap();
         let least = table.buckets.known_bits();
         let items = (1..50).map(|hash| table.key(geometry::mix(hash)).even());
         let items: Vec<_> = items.map(|place| Stashed { place, copies: 3 }).collect();
@@ -376,7 +376,7 @@ mod tests {
         // A new entry knows one bit beyond its bucket.
         let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp16x4::ID, 32, 1 << 10) };
         let [from, others, into] =
-            [0; 3].map(|_| Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap());
+            [0; 3].map(|_| Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap());
         let pair = |hash| Pair { hash: geometry::mix(hash), value: (hash % 3) as u32 };
         (0..20).for_each(|hash| from.insert(from.key_of(pair(hash))).unwrap());
         (100..140).for_each(|hash| others.insert(others.key_of(pair(hash))).unwrap());

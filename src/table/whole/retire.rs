@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
-    use crate::table::Growing;
+    use crate::table::GrowingBuckets;
     use crate::table::placing::entry::Pair;
     use crate::table::placing::geometry;
 
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn what_is_doubled_is_limited_between_two_moves() {
         let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
-        let table = &Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap();
+        let table = &Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
         for hash in (0..100).map(geometry::mix) {
             table.insert(table.key_of(Pair { hash, value: 1 })).unwrap();
         }
