@@ -314,8 +314,8 @@ fn a_panic_of_a_constructor_names_the_line_of_its_call() {
         || drop(GrowableExpiringCuckooFilter::with_hasher(257, HASHER)),
         || drop(GrowableCuckooFilter::with_capacity(usize::MAX)),
         || drop(GrowableCuckooFilter::with_capacity_and_hasher(usize::MAX, HASHER)),
-        || drop(GrowableCuckooMaplet::with_capacity(100, 21)),
-        || drop(GrowableCuckooMaplet::with_capacity_and_hasher(100, 21, HASHER)),
+        || drop(GrowableCuckooMaplet::with_capacity(100, 24)),
+        || drop(GrowableCuckooMaplet::with_capacity_and_hasher(100, 24, HASHER)),
         || drop(GrowableExpiringCuckooFilter::with_capacity(100, 1)),
         || drop(GrowableExpiringCuckooFilter::with_capacity_and_hasher(100, 257, HASHER)),
     ];

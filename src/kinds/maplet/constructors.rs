@@ -312,7 +312,9 @@ impl GrowableCuckooMaplet {
     ///
     /// # Panics
     ///
-    /// As [`new`](Self::new), and if the pairs need more than 2^44 slots.
+    /// If `value_bits` is not between 1 and 23, or the pairs need more than 2^44 slots. With more than 20 bits, growth ends
+    /// at the [`max_capacity`](Self::max_capacity). It aborts, as `Vec` does, if the allocator fails.
+    /// `GrowableCuckooMaplet::builder().capacity(pairs).value_bits(bits).build()` returns an error instead.
     ///
     /// # Examples
     ///
