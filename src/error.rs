@@ -320,7 +320,8 @@ pub enum Error {
     ///
     /// Use the hasher of that filter, or a clone of it. A default hasher has a random seed and cannot be made again in
     /// another process; a [`StableHashBuilder`](crate::StableHashBuilder) can, and so can a
-    /// [`KeyedHashBuilder`](crate::KeyedHashBuilder) with the same key.
+    /// [`KeyedHashBuilder`](crate::KeyedHashBuilder) with the same key. Items that were hashed elsewhere have
+    /// [`NoHasher`](crate::NoHasher).
     OtherHasher,
     /// The two filters to be merged are of fixed size, and have different numbers of slots. Filters that grow may have
     /// any sizes.
@@ -587,7 +588,7 @@ impl fmt::Display for Error {
             Self::OtherHasher => f.write_str(
                 "the items were hashed by another hasher, or with another seed or key: pass the hasher with which they \
                  were inserted, or a clone of it (in another process, a StableHashBuilder with the same seed, or a \
-                 KeyedHashBuilder with the same key)",
+                 KeyedHashBuilder with the same key; NoHasher, if they were hashed elsewhere)",
             ),
             Self::OtherTooSmall => f.write_str(
                 "the other filter was built for so few items that its entries would take too many slots: build \

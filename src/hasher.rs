@@ -25,13 +25,56 @@ pub use self::keyed::{KeyedHashBuilder, KeyedHasher};
 pub use self::stable::{StableHashBuilder, StableHasher};
 use crate::sync::{self, OnceLock};
 
-/// The hash of a fixed input: equal for hashers that hash alike, otherwise different except by
-/// chance. It does not use the `Hash` of a type, whose calls may change with the standard library.
-pub(crate) fn check_of<S: BuildHasher>(hasher: &S) -> u64 {
-    let mut hasher = hasher.build_hasher();
-    hasher.write_u64(0x0123_4567_89ab_cdef);
-    hasher.write(b"coucal");
-    hasher.finish()
+/// A hasher that [snapshots](crate#snapshots) and [merges](crate::Filter::merge) can compare with another one: every
+/// [`BuildHasher`], and [`NoHasher`]. You need not implement it.
+pub trait ComparedHasher {
+    /// Equal for hashers that hash alike, otherwise different except by chance.
+    #[doc(hidden)]
+    fn check(&self) -> u64;
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: BuildHasher> ComparedHasher for S {
+    /// The hash of a fixed input. It does not use the `Hash` of a type, whose calls may change with the standard library.
+    fn check(&self) -> u64 {
+        let mut hasher = self.build_hasher();
+        hasher.write_u64(0x0123_4567_89ab_cdef);
+        hasher.write(b"coucal");
+        hasher.finish()
+    }
+}
+
+/// In place of a hasher, for a filter whose items are hashed elsewhere: it takes [`Prehashed`] items, and those of your
+/// types that [know their hash](Item).
+///
+/// A snapshot says that the items were hashed elsewhere, and only a type with `NoHasher` restores it. Which hash they
+/// have, only you know.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, Fp16x4, NoHasher, Prehashed};
+///
+/// let filter = CuckooFilter::with_capacity_and_hasher(100, NoHasher);
+/// filter.insert(&Prehashed(7))?;
+///
+/// let bytes = filter.snapshot()?.into_bytes();
+/// let restored = CuckooFilter::<Fp16x4, NoHasher>::from_bytes(&bytes, NoHasher)?;
+/// assert!(restored.contains(&Prehashed(7)));
+/// # Ok::<(), coucal::Error>(())
+/// ```
+///
+/// ```compile_fail,E0277
+/// let filter = coucal::CuckooFilter::with_capacity_and_hasher(100, coucal::NoHasher);
+/// filter.contains("egg"); // who hashes it?
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoHasher;
+
+impl ComparedHasher for NoHasher {
+    fn check(&self) -> u64 {
+        0
+    }
 }
 
 /// The default hasher of a filter: fast, with a random seed of its own for each filter.

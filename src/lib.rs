@@ -89,7 +89,7 @@
 //! | the same hashes in another run or on another machine, for [snapshots](#snapshots) and merges | [`StableHashBuilder::new(7)`](StableHashBuilder) |
 //! | the same, and [others choose the keys](cookbook#keys-from-an-adversary) | [`KeyedHashBuilder::new(key)`](KeyedHashBuilder), with a secret key of 128 bits |
 //! | others choose the keys, and the filter is never restored | [`RandomState::new()`](std::hash::RandomState) |
-//! | none: keys are [hashed already](Prehashed) | `()`, or a [`StableHashBuilder`] if you take snapshots |
+//! | none: keys are [hashed already](Prehashed) | [`NoHasher`] |
 //!
 //! # The type of a filter
 //!
@@ -315,8 +315,8 @@ mod table;
 
 pub use error::Error;
 pub use hasher::{
-    DefaultHashBuilder, DefaultHasher, Item, KeyedHashBuilder, KeyedHasher, Prehashed,
-    StableHashBuilder, StableHasher,
+    ComparedHasher, DefaultHashBuilder, DefaultHasher, Item, KeyedHashBuilder, KeyedHasher,
+    NoHasher, Prehashed, StableHashBuilder, StableHasher,
 };
 pub use kinds::builder::{Builder, Figures, Filters};
 pub use kinds::expiring::{

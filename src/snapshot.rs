@@ -9,14 +9,13 @@ pub(crate) mod serde;
 pub(crate) mod view;
 
 use core::fmt;
-use core::hash::BuildHasher;
 use std::borrow::Cow;
 use std::io::Read;
 
 pub(crate) use self::format::Content;
 use self::format::{HEADER_BYTES, Header};
 use crate::error::Error;
-use crate::hasher;
+use crate::hasher::ComparedHasher;
 use crate::layout::Layout;
 use crate::sizing;
 use crate::storage::Storage;
@@ -418,9 +417,9 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
     }
 }
 
-impl<L: Storage, V: Values, S: BuildHasher> Inner<L, V, S> {
+impl<L: Storage, V: Values, S: ComparedHasher> Inner<L, V, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
-        self.snapshot_with(hasher::check_of(&self.hasher))
+        self.snapshot_with(self.hasher.check())
     }
 
     pub(crate) fn restore(reader: impl Read, hasher: S, content: Content) -> Result<Self, Error> {
@@ -470,7 +469,7 @@ impl<L: Storage, V: Values, S: BuildHasher> Inner<L, V, S> {
         if !L::GROWS && slots != other_slots {
             return Err(Error::OtherSize { slots, other: other_slots });
         }
-        if hasher::check_of(&self.hasher) != hasher::check_of(&other.hasher) {
+        if self.hasher.check() != other.hasher.check() {
             return Err(Error::OtherHasher);
         }
         let image = by_encoding!(other, table => table.image())?;

@@ -37,7 +37,7 @@ use core::ptr;
     message = "`{Self}` cannot be hashed by `{S}`",
     label = "this item or key needs `Hash`, and the hasher of the filter `BuildHasher`",
     note = "derive `Hash` for `{Self}`, or implement `coucal::Item` for it",
-    note = "a filter whose hasher is no `BuildHasher`, as `()` is not, takes hashes: `&Prehashed(hash)`",
+    note = "a filter with `NoHasher` takes hashes: `&Prehashed(hash)`",
     note = "in generic code: `S: BuildHasher`"
 )]
 pub trait Item<S> {
@@ -56,20 +56,20 @@ impl<T: Hash + ?Sized, S: BuildHasher> Item<S> for T {
 /// The hash of an item or key, in place of the item: it is hashed once, for many filters; or on another machine.
 ///
 /// It is the item with this hash: of a filter with a hasher, [`hash_of`](crate::CuckooFilter::hash_of) gives it. A
-/// filter that takes nothing else needs no hasher: `CuckooFilter<Fp16x4, ()>`. Any hash that tells items apart will do,
+/// filter that takes nothing else has [`NoHasher`](crate::NoHasher). Any hash that tells items apart will do,
 /// even consecutive integers: the filter mixes its bits.
 ///
 /// # Examples
 ///
 /// ```
-/// use coucal::{CuckooFilter, Prehashed};
+/// use coucal::{CuckooFilter, NoHasher, Prehashed};
 ///
 /// let filter = CuckooFilter::with_capacity(100);
 /// filter.insert("egg")?;
 /// assert!(filter.contains(&Prehashed(filter.hash_of("egg"))));
 ///
 /// // A filter without a hasher, for hashes that others have computed.
-/// let filter = CuckooFilter::builder().capacity(100).hasher(()).build()?;
+/// let filter = CuckooFilter::builder().capacity(100).hasher(NoHasher).build()?;
 /// filter.insert_many(Prehashed::slice(&[7, 8, 9]))?;
 /// assert!(filter.contains(&Prehashed(8)));
 /// # Ok::<(), coucal::Error>(())

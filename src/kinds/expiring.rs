@@ -8,14 +8,13 @@ mod constructors;
 pub(crate) mod timer;
 
 use core::fmt;
-use core::hash::BuildHasher;
 use core::time::Duration;
 use std::io::Read;
 
 pub use self::constructors::{Expiring, ExpiringBuilder};
 use self::timer::Timer;
 use crate::error::{Error, InsertError, Stopped, check_lengths};
-use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
+use crate::hasher::{ComparedHasher, DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
@@ -1154,7 +1153,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 }
 
 /// Snapshots.
-impl<L: Storage, S: BuildHasher> ExpiringFilter<L, S> {
+impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
     /// The filter as it is at one instant between the call and its return, with the present generation and their
     /// number. The [clock](crate::Builder::every) of the machine is not in it, and neither is the hasher.
     ///
@@ -1262,7 +1261,7 @@ impl<L: Storage, S: BuildHasher> ExpiringFilter<L, S> {
 
 #[cfg(feature = "serde")]
 crate::snapshot::serde::by_snapshot! {
-    ExpiringFilter,
+    ExpiringFilter {
     ///
     /// If it has a [clock](crate::Builder::every), or [forgets the oldest items](crate::Builder::forget_oldest_when_full):
     /// neither is in a snapshot. Serialize the `snapshot`, and give the restored filter its clock by
@@ -1270,6 +1269,7 @@ crate::snapshot::serde::by_snapshot! {
     /// [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full).
     unless forgets_by_itself: "this filter forgets by a clock or when it is full, and that would be lost: \
         serialize its `snapshot()`, and call `set_every` or `set_forget_oldest_when_full` of the restored filter"
+    }
 }
 
 impl<L: Storage, S> fmt::Debug for ExpiringFilter<L, S> {

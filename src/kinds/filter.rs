@@ -3,11 +3,10 @@
 mod constructors;
 
 use core::fmt;
-use core::hash::BuildHasher;
 use std::io::Read;
 
 use crate::error::{Error, Stopped, check_lengths};
-use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
+use crate::hasher::{ComparedHasher, DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
@@ -878,7 +877,7 @@ impl<L: Storage, S> Filter<L, S> {
 }
 
 /// Snapshots.
-impl<L: Storage, S: BuildHasher> Filter<L, S> {
+impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// The filter as it is at one instant between the call and its return: every operation on an item
     /// is in it as a whole, or not at all.
     ///
@@ -896,8 +895,7 @@ impl<L: Storage, S: BuildHasher> Filter<L, S> {
     /// contain the hasher, and the random seed of the default hasher is lost when the process ends:
     /// [`restore`](Self::restore) then returns [`OtherHasher`](Error::OtherHasher). If the filter
     /// must outlive its process, build it with a [`StableHashBuilder`](crate::StableHashBuilder) or a
-    /// [`KeyedHashBuilder`](crate::KeyedHashBuilder). A filter
-    /// whose hasher is `()` has no `snapshot` method.
+    /// [`KeyedHashBuilder`](crate::KeyedHashBuilder); or hash the items yourself ([`NoHasher`](crate::NoHasher)).
     ///
     /// # Errors
     ///
@@ -1058,7 +1056,7 @@ impl<L: Storage, S: BuildHasher> Filter<L, S> {
 }
 
 #[cfg(feature = "serde")]
-crate::snapshot::serde::by_snapshot! { Filter }
+crate::snapshot::serde::by_snapshot! { Filter {} }
 
 impl<L: Storage, S> fmt::Debug for Filter<L, S> {
     /// Prints figures, not the table.

@@ -3,11 +3,10 @@
 mod constructors;
 
 use core::fmt;
-use core::hash::BuildHasher;
 use std::io::Read;
 
 use crate::error::{Error, InsertError, Stopped, check_lengths};
-use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
+use crate::hasher::{ComparedHasher, DefaultHashBuilder, Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
@@ -1205,7 +1204,7 @@ impl<L: Storage, S> Maplet<L, S> {
 }
 
 /// Snapshots.
-impl<L: Storage, S: BuildHasher> Maplet<L, S> {
+impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     /// The maplet as it is at one instant between the call and its return: every operation on a pair is in
     /// it as a whole, or not at all.
     ///
@@ -1337,7 +1336,7 @@ impl<L: Storage, S: BuildHasher> Maplet<L, S> {
 }
 
 #[cfg(feature = "serde")]
-crate::snapshot::serde::by_snapshot! { Maplet }
+crate::snapshot::serde::by_snapshot! { Maplet {} }
 
 impl<L: Storage, S> fmt::Debug for Maplet<L, S> {
     /// Prints figures, not the table.

@@ -4,12 +4,11 @@
 //! or an error.
 
 use core::array;
-use core::hash::BuildHasher;
 
 use twox_hash::XxHash3_64;
 
 use crate::error::Error;
-use crate::hasher;
+use crate::hasher::ComparedHasher;
 use crate::layout::{Encoding, LayoutId, Properties, by_layout};
 use crate::sizing::{Request, Sizing, in_address_space};
 use crate::sync::Ordering;
@@ -263,8 +262,8 @@ impl Header {
     }
 
     /// Whether this hasher gives the hashes that the items had.
-    pub(crate) fn check_hasher(&self, hasher: &impl BuildHasher) -> Result<(), Error> {
-        (self.hasher == hasher::check_of(hasher)).then_some(()).ok_or(Error::OtherHasher)
+    pub(crate) fn check_hasher(&self, hasher: &impl ComparedHasher) -> Result<(), Error> {
+        (self.hasher == hasher.check()).then_some(()).ok_or(Error::OtherHasher)
     }
 
     /// Whether as many bytes as the header says are those of a table with this header.

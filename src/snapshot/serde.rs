@@ -23,11 +23,15 @@ impl<'de> Deserialize<'de> for Snapshot {
     }
 }
 
-/// What is restored from snapshots is its snapshot, and has the one hasher that comes back from nothing. A type of which
-/// some values would lose something has a method that tells these, and what their error says.
+/// What is restored from snapshots is its snapshot, and has one of the hashers that come back from nothing. A type of
+/// which some values would lose something has a method that tells these, and what their error says.
 macro_rules! by_snapshot {
-    ($type:ident $(, $(#[$doc:meta])* unless $loses:ident: $text:literal)?) => {
-        impl<L: crate::storage::Storage> serde_core::Serialize for $type<L, crate::hasher::StableHashBuilder> {
+    ($type:ident $loss:tt) => {
+        crate::snapshot::serde::by_snapshot!($type StableHashBuilder $loss);
+        crate::snapshot::serde::by_snapshot!($type NoHasher $loss);
+    };
+    ($type:ident $hasher:ident { $($(#[$doc:meta])* unless $loses:ident: $text:literal)? }) => {
+        impl<L: crate::storage::Storage> serde_core::Serialize for $type<L, crate::hasher::$hasher> {
             /// Its [`Snapshot`](crate::Snapshot).
             ///
             /// # Errors
@@ -36,7 +40,7 @@ macro_rules! by_snapshot {
             /// [`snapshot`](Self::snapshot), and restore it with the hasher.
             $($(#[$doc])*)?
             fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                if *self.hasher() != crate::hasher::StableHashBuilder::default() {
+                if *self.hasher() != crate::hasher::$hasher::default() {
                     return Err(serde_core::ser::Error::custom(
                         "only the default seed of a StableHashBuilder comes back, and this filter has another: \
                          serialize its `snapshot()`, and restore that with the hasher",
@@ -49,10 +53,10 @@ macro_rules! by_snapshot {
             }
         }
 
-        impl<'de, L: crate::storage::Storage> serde_core::Deserialize<'de> for $type<L, crate::hasher::StableHashBuilder> {
+        impl<'de, L: crate::storage::Storage> serde_core::Deserialize<'de> for $type<L, crate::hasher::$hasher> {
             fn deserialize<D: serde_core::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let snapshot = <crate::snapshot::Snapshot as serde_core::Deserialize>::deserialize(deserializer)?;
-                Self::from_snapshot(&snapshot, crate::hasher::StableHashBuilder::default()).map_err(serde_core::de::Error::custom)
+                Self::from_snapshot(&snapshot, crate::hasher::$hasher::default()).map_err(serde_core::de::Error::custom)
             }
         }
     };

@@ -4,14 +4,13 @@
 //! each stashed entry at the most, whatever the bytes are.
 
 use core::fmt;
-use core::hash::BuildHasher;
 
 #[cfg(feature = "serde")]
 use serde_core::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::format::{self, Header, PAIR_BYTES};
 use crate::error::{Error, check_lengths};
-use crate::hasher::{Item, StableHashBuilder};
+use crate::hasher::{ComparedHasher, Item, StableHashBuilder};
 use crate::layout::{Candidates, Encoding, Fp16x4, Layout, LayoutId, both, by_layout};
 use crate::sizing;
 use crate::table::placing::entry::{NoValues, Pair, ValueBits, Values};
@@ -108,7 +107,7 @@ macro_rules! by_kind {
 
 impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     /// Checked here or by somebody else: known at compile time, so that a program has only the checks that it uses.
-    fn new<const IS_TRUSTED: bool>(bytes: B, hasher: &impl BuildHasher) -> Result<Self, Error> {
+    fn new<const IS_TRUSTED: bool>(bytes: B, hasher: &impl ComparedHasher) -> Result<Self, Error> {
         let all = bytes.as_ref();
         let header = Header::decode::<IS_TRUSTED>(all)?;
         // Lookups in an expiring filter are those of a maplet.
@@ -254,7 +253,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
 /// What both types of views have.
 macro_rules! views {
     ($($view:ident: $item:literal;)*) => {$(
-        impl<B: AsRef<[u8]>, S: BuildHasher> $view<B, S> {
+        impl<B: AsRef<[u8]>, S: ComparedHasher> $view<B, S> {
             /// A view of bytes that are a snapshot and nothing else. Every byte is checked once, which takes about as
             /// long as to read them from memory.
             ///
@@ -343,7 +342,7 @@ macro_rules! views {
 
         /// From a format that lends its bytes.
         #[cfg(feature = "serde")]
-        impl<'de: 'a, 'a, H: BuildHasher + Default> Deserialize<'de> for $view<&'a [u8], H> {
+        impl<'de: 'a, 'a, H: ComparedHasher + Default> Deserialize<'de> for $view<&'a [u8], H> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let bytes = <&[u8]>::deserialize(deserializer)?;
                 Self::from_bytes(bytes, H::default()).map_err(de::Error::custom)

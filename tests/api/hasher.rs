@@ -9,16 +9,16 @@ use std::hash::{BuildHasher, Hasher};
 use std::thread;
 
 use coucal::{
-    AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, DefaultHashBuilder, Error, Fp16x4,
-    GrowableCuckooFilter, GrowableExpiringCuckooFilter, KeyedHashBuilder, Prehashed,
-    StableHashBuilder,
+    AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, DefaultHashBuilder,
+    Error, Fp16x4, GrowableCuckooFilter, GrowableExpiringCuckooFilter, KeyedHashBuilder, NoHasher,
+    Prehashed, StableHashBuilder,
 };
 use coucal_reference::format;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::families::families;
-use crate::common::{Layout, is_expected, random, usually};
+use crate::common::{Layout, hashes, is_expected, random, usually};
 
 type Seed = DefaultHashBuilder;
 
@@ -149,6 +149,52 @@ fn what_has_a_key_comes_back_with_it_alone() {
     assert_eq!(restored.expect("its key").age("egg"), Some(0));
     let refused = GrowableExpiringCuckooFilter::<AnyLayout, _>::from_bytes(&bytes, other);
     assert_eq!(refused.err(), Some(Error::OtherHasher));
+}
+
+/// Filters of each type come back without a hasher, restored and as a view, and with no hasher; and what has one does
+/// not come back without it.
+#[test]
+fn what_was_hashed_elsewhere_comes_back_without_a_hasher() {
+    let hashes: Vec<u64> = hashes(77).take(500).collect();
+    let items = Prehashed::slice(&hashes);
+    let (egg, stable) = (Prehashed(7), StableHashBuilder::default());
+    let refused = Some(Error::OtherHasher);
+
+    let filter = GrowableCuckooFilter::with_hasher(NoHasher);
+    filter.insert_many(items).expect("enough memory");
+    let bytes = filter.snapshot().expect("enough memory").into_bytes();
+    assert_eq!(bytes[80..88], [0; 8]);
+    let restored =
+        GrowableCuckooFilter::<Fp16x4, _>::from_bytes(&bytes, NoHasher).expect("its type");
+    let view = CuckooFilterView::from_bytes(&bytes, NoHasher).expect("its type");
+    let trusted = CuckooFilterView::from_trusted_bytes(&bytes, NoHasher).expect("its type");
+    let copy = filter.try_clone().expect("enough memory");
+    for item in items {
+        assert!(restored.contains(item) && copy.contains(item));
+        assert!(view.contains(item) && trusted.contains(item));
+    }
+    assert_eq!(restored.snapshot().expect("enough memory").into_bytes(), bytes);
+    assert_eq!(GrowableCuckooFilter::<Fp16x4, _>::from_bytes(&bytes, stable).err(), refused);
+    assert_eq!(CuckooFilterView::from_bytes(&bytes, stable).err(), refused);
+    restored.merge(&filter).expect("no hasher either");
+    assert!(restored.len() == 1000 && restored.count(&items[0]) == 2);
+
+    let maplet = CuckooMaplet::with_capacity_and_hasher(100, 6, NoHasher);
+    maplet.insert(&egg, 7).expect("room");
+    let bytes = maplet.snapshot().expect("enough memory").into_bytes();
+    let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, NoHasher).expect("its type");
+    let view = CuckooMapletView::from_bytes(&bytes, NoHasher).expect("its type");
+    assert!(restored.get(&egg).eq([7]) && view.get(&egg).eq([7]));
+
+    let seen = GrowableExpiringCuckooFilter::<AnyLayout, _>::with_hasher(4, NoHasher);
+    seen.insert(&egg).expect("enough memory");
+    let bytes = seen.snapshot().expect("enough memory").into_bytes();
+    let restored = GrowableExpiringCuckooFilter::<AnyLayout, _>::from_bytes(&bytes, NoHasher);
+    assert_eq!(restored.expect("its type").age(&egg), Some(0));
+
+    let hashed = CuckooFilter::with_capacity_and_hasher(100, stable);
+    let bytes = hashed.snapshot().expect("enough memory").into_bytes();
+    assert_eq!(CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, NoHasher).err(), refused);
 }
 
 /// Whoever knows the seed finds by trial a key that is taken for another one; with a secret key it is a key like others.

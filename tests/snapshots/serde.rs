@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use coucal::{
     AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView,
-    ExpiringCuckooFilter, Fp16x4, GrowableExpiringCuckooFilter, Snapshot, StableHashBuilder,
+    ExpiringCuckooFilter, Fp16x4, GrowableExpiringCuckooFilter, NoHasher, Prehashed, Snapshot,
+    StableHashBuilder,
 };
 use serde_core::Deserialize;
 
@@ -114,6 +115,14 @@ fn filters_and_views() {
     let restored: CuckooMaplet<Fp16x4, Default> = postcard::from_bytes(&written).unwrap();
     let view: CuckooMapletView<&[u8]> = postcard::from_bytes(&written).unwrap();
     assert!(restored.get("egg").eq([7]) && view.get("egg").eq([7]));
+
+    let hashed = CuckooFilter::with_capacity_and_hasher(100, NoHasher);
+    hashed.insert(&Prehashed(7)).unwrap();
+    let written = postcard::to_allocvec(&hashed).unwrap();
+    let restored: CuckooFilter<Fp16x4, NoHasher> = postcard::from_bytes(&written).unwrap();
+    let view: CuckooFilterView<&[u8], NoHasher> = postcard::from_bytes(&written).unwrap();
+    assert!(restored.contains(&Prehashed(7)) && view.contains(&Prehashed(7)));
+    assert!(postcard::from_bytes::<CuckooFilter<Fp16x4, Default>>(&written).is_err());
 
     // What forgets by itself would come back as one that does not.
     let seen = || ExpiringCuckooFilter::builder().generations(4).hasher(Default::default());
