@@ -92,9 +92,10 @@ pub enum Error {
         /// read, or of a snapshot, mostly without what is [stashed](crate::Stats::stashed_entries).
         bytes: usize,
     },
-    /// What is to be built needs more memory than it [may take](crate::Builder::memory_bytes).
+    /// What is to be built needs more memory than it [may take](crate::Builder::memory_bytes), or its snapshot has more
+    /// bytes than it [may have](crate::Builder::snapshot_bytes).
     BudgetTooSmall {
-        /// The memory that it may take, in bytes.
+        /// The bytes that it may take.
         bytes: usize,
         /// What it needs: without a number of items, for the fewest that there can be.
         needed: usize,
@@ -434,7 +435,7 @@ impl fmt::Display for Error {
                 "a filter for {capacity} items is too large: no table has more than 2^44 slots"
             ),
             Self::NoCapacity => f.write_str(
-                "a filter of fixed size needs a number of items: call `capacity`, `memory_bytes` or `growable`",
+                "a filter of fixed size needs a number of items: call `capacity`, `memory_bytes`, `snapshot_bytes` or `growable`",
             ),
             Self::InvalidRate => {
                 f.write_str("a false-positive rate lies between 0 and 1, both excluded")

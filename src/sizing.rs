@@ -56,6 +56,7 @@ pub struct Request {
     /// The most memory that it may take, in bytes. No size follows from it here: the builder finds how many items it
     /// has room for.
     pub(crate) memory_bytes: Option<u64>,
+    pub(crate) snapshot_bytes: Option<u64>,
     /// The highest acceptable false-positive rate of a filter that holds all these items.
     pub(crate) rate: Option<f64>,
     /// The target load of a growing filter, in thousandths; without it, that of the layout.

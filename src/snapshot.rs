@@ -3,7 +3,7 @@
 //! **Invariant:** no filter comes of bytes before all of them were validated: it is one that this crate could have
 //! made, or there is an error.
 
-mod format;
+pub(crate) mod format;
 #[cfg(feature = "serde")]
 pub(crate) mod serde;
 pub(crate) mod view;

@@ -175,7 +175,7 @@ mod tests {
     use std::hash::Hash;
 
     use super::*;
-    use crate::hasher::check_of;
+    use crate::hasher::ComparedHasher;
 
     const KEY: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
@@ -235,7 +235,7 @@ mod tests {
         let builder = KeyedHashBuilder::new(KEY);
         assert_eq!(builder.hash_one("egg"), 0xa6b4_503b_7253_048e);
         assert_eq!(builder.hash_one((7_u64, "north")), 0x4aa9_ef14_3190_6947);
-        assert_eq!(check_of(&builder), 0x74cb_4cfb_85fe_9f34);
+        assert_eq!(builder.check(), 0x74cb_4cfb_85fe_9f34);
     }
 
     #[test]

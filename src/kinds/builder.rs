@@ -91,7 +91,7 @@ impl<L: Storage, T> Builder<L, DefaultHashBuilder, T> {
 
 impl<L: Storage, S, T> Builder<L, S, T> {
     /// The number of items that the filter must hold, copies included. One of fixed size needs it, or
-    /// [`memory_bytes`](Self::memory_bytes) in its place.
+    /// [`memory_bytes`](Self::memory_bytes) or [`snapshot_bytes`](Self::snapshot_bytes) in its place.
     ///
     /// In a filter that [grows](Self::growable), the number that it must hold before it grows. Without it, or with 0, the
     /// table begins with 128 buckets, or with as many as the [`max_capacity`](Self::max_capacity) needs if these are
@@ -137,6 +137,29 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// ```
     pub fn memory_bytes(mut self, bytes: usize) -> Self {
         self.request.memory_bytes = Some(bytes as u64);
+        self
+    }
+
+    /// The most bytes that a [snapshot](crate#snapshots) of the filter may have, as [`Figures::snapshot_bytes`] counts
+    /// them: of the packet, block or page in which it has to fit. Not in it are stashed items, of which each takes 16
+    /// bytes: a filter of fixed size with distinct items has none, or very few.
+    ///
+    /// It takes the place of a [capacity](Self::capacity), as [`memory_bytes`](Self::memory_bytes) does, and the filter
+    /// keeps both bounds if both are given.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().snapshot_bytes(1232).build()?; // of a UDP packet
+    /// filter.insert_all(0..filter.capacity())?;
+    /// assert!(filter.capacity() > 440);
+    /// assert!(filter.snapshot()?.as_bytes().len() <= 1232);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn snapshot_bytes(mut self, bytes: usize) -> Self {
+        self.request.snapshot_bytes = Some(bytes as u64);
         self
     }
 
@@ -421,6 +444,7 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
             .field("capacity", &self.request.capacity)
             .field("max_capacity", &self.request.max_capacity)
             .field("memory_bytes", &self.request.memory_bytes)
+            .field("snapshot_bytes", &self.request.snapshot_bytes)
             .field("values_per_key", &self.request.values_per_key)
             .field("false_positive_rate", &self.request.rate)
             .field("target_load", &self.request.target_load.map(sizing::share))

@@ -300,13 +300,18 @@ impl Header {
 
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
-        let words = self.sizes.buckets.saturating_mul(size_of::<u64>());
         let stash = self.stashed.saturating_mul(PAIR_BYTES);
         let doubled = self.doubled_values.saturating_mul(COUNTED_BYTES);
-        let clock = if self.content == Content::Stamped { PAIR_BYTES } else { 0 };
-        let beside = HEADER_BYTES + CHECKSUM_BYTES + clock;
-        beside.saturating_add(words).saturating_add(stash).saturating_add(doubled)
+        bytes_without_lists(self.content == Content::Stamped, self.sizes.buckets)
+            .saturating_add(stash)
+            .saturating_add(doubled)
     }
+}
+
+/// The bytes of a snapshot of a table with so many buckets, without what is stashed and the counts of doubled values.
+pub(crate) fn bytes_without_lists(has_stamps: bool, buckets: usize) -> usize {
+    let clock = if has_stamps { PAIR_BYTES } else { 0 };
+    buckets.saturating_mul(size_of::<u64>()).saturating_add(HEADER_BYTES + CHECKSUM_BYTES + clock)
 }
 
 /// Whether so many slots can be in use in so many buckets, and so many entries in the stash with so many copies;

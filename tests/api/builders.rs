@@ -20,6 +20,7 @@ enum Call {
     Capacity(usize),
     Rate(f64),
     Memory(usize),
+    SnapshotBytes(usize),
     ValueBits(u32),
     MaxCapacity(usize),
     Growable,
@@ -43,6 +44,7 @@ struct Asked {
     capacity: Option<usize>,
     rate: Option<f64>,
     memory: Option<usize>,
+    snapshot_bytes: Option<usize>,
     value_bits: Option<u32>,
     max_capacity: Option<usize>,
     grows: bool,
@@ -68,6 +70,7 @@ impl Asked {
             Call::Capacity(items) => self.capacity = Some(items),
             Call::Rate(rate) => self.rate = Some(rate),
             Call::Memory(bytes) => self.memory = Some(bytes),
+            Call::SnapshotBytes(bytes) => self.snapshot_bytes = Some(bytes),
             Call::ValueBits(bits) => self.value_bits = Some(bits),
             Call::MaxCapacity(items) => (self.max_capacity, self.grows) = (Some(items), true),
             Call::Growable => self.grows = true,
@@ -99,7 +102,7 @@ impl Asked {
         assert_eq!(figures.values_per_key, values_per_key);
         assert!(values_per_key == 1 || !self.grows);
         let capacity = contents.capacity as usize;
-        if self.memory.is_none() || self.grows {
+        if self.memory.is_none() && self.snapshot_bytes.is_none() || self.grows {
             assert_eq!(capacity, self.capacity.unwrap_or(0));
         } else {
             assert!(self.capacity.is_none_or(|asked| asked == 0 || asked == capacity));
@@ -109,13 +112,14 @@ impl Asked {
         assert_eq!((figures.capacity, figures.max_capacity), (capacity, max_capacity));
         assert!(self.target_load.is_none_or(|load| load == contents.load));
         assert!(self.memory.is_none_or(|bytes| figures.memory_bytes <= bytes));
+        assert!(self.snapshot_bytes.is_none_or(|bytes| figures.snapshot_bytes <= bytes));
         let holds_rate = contents.max_capacity <= 1 << 40;
         assert!(self.rate.is_none_or(|rate| !holds_rate || figures.false_positive_rate <= rate));
     }
 
     /// Whether this is an error that somebody asked for.
     fn is_sized(self) -> bool {
-        self.grows || self.capacity.is_some() || self.memory.is_some()
+        self.grows || [self.capacity, self.memory, self.snapshot_bytes].iter().any(Option::is_some)
     }
 
     fn is_asked_for(self, error: &Error) -> bool {
@@ -132,7 +136,9 @@ impl Asked {
             Error::CapacityOverflow { capacity } => {
                 [self.capacity, self.max_capacity].contains(&Some(capacity))
             }
-            Error::BudgetTooSmall { bytes, needed } => self.memory == Some(bytes) && needed > bytes,
+            Error::BudgetTooSmall { bytes, needed } => {
+                [self.memory, self.snapshot_bytes].contains(&Some(bytes)) && needed > bytes
+            }
             Error::ValueBitsOutOfRange { value_bits, .. } => self.value_bits == Some(value_bits),
             Error::ValuesPerKeyOutOfRange { values_per_key, max, .. } => {
                 self.values_per_key == Some(values_per_key) && (max == 1) == self.grows
@@ -172,6 +178,7 @@ macro_rules! functions {
                 Call::Capacity(items) => $fixed(builder.capacity(items), rest),
                 Call::Rate(rate) => $fixed(builder.false_positive_rate(rate), rest),
                 Call::Memory(bytes) => $fixed(builder.memory_bytes(bytes), rest),
+                Call::SnapshotBytes(bytes) => $fixed(builder.snapshot_bytes(bytes), rest),
                 Call::ValueBits(bits) => $fixed($value_bits(builder, bits), rest),
                 Call::MaxCapacity(items) => $growing(builder.max_capacity(items), rest),
                 Call::Growable => $growing(builder.growable(), rest),
@@ -196,6 +203,7 @@ macro_rules! functions {
                 Call::Capacity(items) => $growing(builder.capacity(items), rest),
                 Call::Rate(rate) => $growing(builder.false_positive_rate(rate), rest),
                 Call::Memory(bytes) => $growing(builder.memory_bytes(bytes), rest),
+                Call::SnapshotBytes(bytes) => $growing(builder.snapshot_bytes(bytes), rest),
                 Call::ValueBits(bits) => $growing($value_bits(builder, bits), rest),
                 Call::MaxCapacity(items) => $growing(builder.max_capacity(items), rest),
                 Call::Growable => $growing(builder.growable(), rest),
@@ -237,6 +245,7 @@ fn call() -> impl Strategy<Value = Call> {
         items().prop_map(Call::MaxCapacity),
         (-2..80_i32).prop_map(|tenths| Call::Rate(10_f64.powf(-f64::from(tenths) / 10.0))),
         (300..200_000_usize).prop_map(Call::Memory),
+        (100..200_000_usize).prop_map(Call::SnapshotBytes),
         (1..12_u32).prop_map(Call::ValueBits),
         Just(Call::Growable),
         (480..900_u32).prop_map(Call::TargetLoad),
@@ -371,6 +380,13 @@ fn figures_are_those_of_what_is_built() {
                     is_said || built.stashed().0 > 0,
                     "{kind:?} for {most}: {figures:?}, {bytes} bytes"
                 );
+                // Of what grows, fewer buckets may be split than it may have.
+                let doubled = if kind.value_bits == 0 { 0 } else { 24 << kind.value_bits };
+                let (snapshot, stashed) = (built.bytes().len(), 16 * built.stashed().0);
+                let said = figures.snapshot_bytes + stashed;
+                let least = if kind.grows { figures.snapshot_bytes / 2 } else { said };
+                let most = if kind.grows { said + doubled } else { said };
+                assert!((least..=most).contains(&snapshot), "{kind:?}: {snapshot}, {figures:?}");
             };
             check(new);
             for part in kind.items(1, most).chunks(most.div_ceil(50).max(1)) {
@@ -428,6 +444,21 @@ fn a_budget_is_used_up() {
             }
         }
     }
+    // As many as the snapshot has room for; where memory is bounded as well, the narrower bound counts.
+    for bytes in [400, 1232, 40_000] {
+        let builder = CuckooFilter::builder().snapshot_bytes(bytes);
+        let most = builder.figures(0).unwrap().capacity;
+        assert!(builder.figures(most).unwrap().snapshot_bytes <= bytes);
+        let one_more = CuckooFilter::builder().capacity(most + 1).figures(0).unwrap();
+        assert!(one_more.snapshot_bytes > bytes, "{bytes}: {most}");
+        let both = |memory| builder.clone().memory_bytes(memory).figures(0);
+        assert_eq!(both(1 << 20).unwrap().capacity, most);
+        let needed = builder.figures(0).unwrap().memory_bytes;
+        assert!(both(needed - 1).map_or(0, |figures| figures.capacity) < most);
+        assert_eq!(both(needed).unwrap().capacity, most);
+    }
+    let error = CuckooFilter::builder().snapshot_bytes(100).figures(0).unwrap_err();
+    assert!(matches!(error, Error::BudgetTooSmall { bytes: 100, .. }), "{error:?}");
     // Of what grows it is the maximum that follows from the budget, also where growth begins with a capacity.
     for first in [0, 1000, 100_000] {
         let builder = || CuckooFilter::builder().capacity(first);

@@ -5,6 +5,7 @@
 use super::Builder;
 use crate::error::Error;
 use crate::sizing::{self, Request, Sizing};
+use crate::snapshot::format::bytes_without_lists;
 use crate::storage::Storage;
 use crate::table::State;
 use crate::table::placing::entry::Values;
@@ -40,6 +41,9 @@ pub struct Figures {
     pub memory_bytes: usize,
     /// The same in bits, in proportion to these items. Infinite for no items.
     pub bits_per_item: f64,
+    /// The bytes of a [snapshot](crate#snapshots) with these items, without stashed ones, of which each takes 16; and in
+    /// a maplet or an expiring filter that grows without the counts of doubled values, of which each takes up to 24.
+    pub snapshot_bytes: usize,
     /// The share of the slots that these items take, those that are stashed included.
     pub load_factor: f64,
     /// The [values per key](Builder::values_per_key), or [copies per item](Builder::copies_per_item), that it is built
@@ -57,12 +61,16 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// What the request comes to. `itself` is what the value takes that is built.
     pub(super) fn sizing<V: Values>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
         let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
-        match request.memory_bytes {
-            None => Ok((request, Sizing::new(request)?)),
-            Some(bytes) => sizing_within_budget(request, bytes, &|sizing| {
-                itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, sizing.buckets)
-            }),
+        let of_memory = |sizing: Sizing| {
+            itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, sizing.buckets)
+        };
+        let of_snapshot = |sizing: Sizing| snapshot_bytes(request, sizing.buckets);
+        let budgets: [Budget<'_>; 2] =
+            [(request.memory_bytes, &of_memory), (request.snapshot_bytes, &of_snapshot)];
+        if budgets.iter().all(|(bytes, _)| bytes.is_none()) {
+            return Ok((request, Sizing::new(request)?));
         }
+        sizing_within(budgets, request)
     }
 
     pub(crate) fn figures_of<V: Values>(
@@ -89,6 +97,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             capacity,
             max_capacity,
             memory_bytes: sizing::in_address_space(bytes),
+            snapshot_bytes: sizing::in_address_space(snapshot_bytes(request, buckets)),
             bits_per_item: bytes as f64 * 8.0 / items as f64,
             load_factor: items as f64 / slots,
             values_per_key: room.values_per_key,
@@ -98,15 +107,23 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 }
 
-/// With a budget of memory, in bytes: as many items as that has room for. `memory` is what a table takes that is as
-/// large as it can be.
-fn sizing_within_budget(
-    request: Request,
-    bytes: u64,
-    memory: &dyn Fn(Sizing) -> u64,
-) -> Result<(Request, Sizing), Error> {
+/// The bytes of a snapshot of a table with so many buckets, without its lists.
+fn snapshot_bytes(request: Request, buckets: u64) -> u64 {
+    bytes_without_lists(request.expires, sizing::in_address_space(buckets)) as u64
+}
+
+/// The most bytes of something, and how many of them a table takes that is as large as it can be.
+type Budget<'a> = (Option<u64>, &'a dyn Fn(Sizing) -> u64);
+
+/// With a budget, or two: as many items as there is room for within them.
+fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request, Sizing), Error> {
     let of = |request| Ok::<_, Error>((request, Sizing::new(request)?));
-    let needs = |(_, sizing): (_, Sizing)| memory(sizing);
+    // The budget that is exceeded, with what is needed.
+    let exceeded = |sizing: Sizing| {
+        let needs = budgets.iter().filter_map(|(bytes, needs)| Some(((*bytes)?, needs(sizing))));
+        { needs }.find(|(bytes, needed)| needed > bytes)
+    };
+    let most = budgets.iter().filter_map(|(bytes, _)| *bytes).min().expect("a budget");
     let items_are_given =
         if request.grows { request.max_capacity.is_some() } else { request.items() > 0 };
     let with = |items| {
@@ -119,17 +136,17 @@ fn sizing_within_budget(
         }
     };
     let fewest = of(with(request.items()))?;
-    if needs(fewest) > bytes {
-        let [bytes, needed] = [bytes, needs(fewest)].map(sizing::in_address_space);
+    if let Some((bytes, needed)) = exceeded(fewest.1) {
+        let [bytes, needed] = [bytes, needed].map(sizing::in_address_space);
         return Err(Error::BudgetTooSmall { bytes, needed });
     }
     // Between a number of items for which there is room, and one for which there is none.
     let (mut found, mut room, mut none) =
-        (fewest, request.items(), bytes.saturating_mul(8).max(request.items() + 2));
+        (fewest, request.items(), most.saturating_mul(8).max(request.items() + 2));
     while !items_are_given && none - room > 1 {
         let items = room + (none - room) / 2;
         match of(with(items)) {
-            Ok(fits) if needs(fits) <= bytes => (found, room) = (fits, items),
+            Ok(fits) if exceeded(fits.1).is_none() => (found, room) = (fits, items),
             _ => none = items,
         }
     }

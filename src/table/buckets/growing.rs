@@ -142,7 +142,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
         layout: &Properties,
         values: V,
     ) -> Result<Self, NoMemory> {
-        let stripes = Control::stripes(sizes.buckets as u64, max_buckets);
+        let stripes = stripes_with(sizes.buckets as u64, max_buckets);
         let control = Control::try_new(stripes, max_buckets)?;
         let words = Chunks::new();
         words.try_reach(sizes.buckets)?;
@@ -245,14 +245,14 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
         // As growth goes on.
         let mut reached = Chunks::len_for(initial);
         let (mut words, mut slabs) = (reached, 1);
-        let mut stripes = Control::stripes(initial, max_buckets);
+        let mut stripes = stripes_with(initial, max_buckets);
         let mut of_control = of_kept_control(stripes, max_buckets);
         while reached < buckets {
             // From here on all slabs are of one length.
             let far = reached / SLABS >= LONGEST_SLAB;
             let missing = if far { (buckets - reached).next_multiple_of(LONGEST_SLAB) } else { 1 };
             let next = next_reach(reached, reached + missing, max_buckets);
-            let next_stripes = Control::stripes(next, max_buckets);
+            let next_stripes = stripes_with(next, max_buckets);
             if is_short(reached) || next_stripes > stripes {
                 stripes = next_stripes;
                 of_control += of_kept_control(stripes, max_buckets);
@@ -312,6 +312,11 @@ pub(in crate::table) fn next_reach(reached: u64, buckets: u64, max_buckets: u64)
         reached + (reached / SLABS).min(LONGEST_SLAB)
     };
     max_buckets.min(buckets.max(more))
+}
+
+/// How many stripes a table has with memory for so many buckets: it has memory for whole pieces.
+pub(in crate::table) fn stripes_with(buckets: u64, max_buckets: u64) -> usize {
+    Control::stripes(Chunks::len_for(buckets), max_buckets)
 }
 
 /// What so many stripes take with their versions, as values that are kept.

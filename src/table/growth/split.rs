@@ -21,7 +21,7 @@ use crate::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory};
 use crate::table::buckets::control::Control;
-use crate::table::buckets::growing::{GrowingBuckets, next_reach};
+use crate::table::buckets::growing::{GrowingBuckets, next_reach, stripes_with};
 use crate::table::buckets::stripes::{Locked, SAMPLE, UpTo};
 use crate::table::placing::entry::Values;
 use crate::table::placing::geometry::Place;
@@ -265,7 +265,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
         let most = self.max_buckets();
         let reach = next_reach(growing.reached() as u64, buckets as u64, most) as usize;
-        let stripes = Control::stripes(reach as u64, most);
+        let stripes = stripes_with(reach as u64, most);
         if growing.chunks().is_short() {
             return self.try_widen(growing, stripes, Some(reach));
         }

@@ -9,7 +9,7 @@ use crate::layout::Encoding;
 use crate::sync::memory::NoMemory;
 use crate::sync::retained::Link;
 use crate::table::buckets::control::Control;
-use crate::table::buckets::growing::GrowingBuckets;
+use crate::table::buckets::growing::{GrowingBuckets, stripes_with};
 use crate::table::{Buckets, Table};
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
@@ -81,7 +81,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             return;
         };
         let missing = || {
-            let stripes = Control::stripes(growing.reached() as u64, self.max_buckets());
+            let stripes = stripes_with(growing.reached() as u64, self.max_buckets());
             (stripes > self.stripes().len()).then_some(stripes)
         };
         if missing().is_none() {
