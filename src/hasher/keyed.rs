@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn every_bit_of_the_key_counts() {
         let builder = |key: u128| KeyedHashBuilder::new(key.to_le_bytes());
-        let mut checks: Vec<u64> = (0..128).map(|bit| check_of(&builder(1 << bit))).collect();
+        let mut checks: Vec<u64> = (0..128).map(|bit| builder(1 << bit).check()).collect();
         checks.sort_unstable();
         checks.dedup();
         assert_eq!(checks.len(), 128);
