@@ -131,7 +131,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let checks = (1 + growing.take_missed()).min(MAX_CHECKS);
         let most = due.min(self.splits_to_the_next_halt(growing, checks));
         // Without memory for it the load rises: this insert has its room.
-        let _ = self.split(growing, &mut splitting, most);
+        let _ = self.split(&mut splitting, most);
     }
 
     /// The buckets that one insert may split for so many checks, while it holds the mutex of those who split.
@@ -157,13 +157,13 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// After a search for room in a table of `searched` buckets was in vain: lets it grow by a
     /// run. `false`: it has its maximum size already. Waits for another thread that is splitting.
     pub(in crate::table) fn make_room(self, searched: usize) -> Result<bool, NoMemory> {
-        let Some(growing) = self.buckets.growing() else {
+        if !B::GROWS {
             return Ok(false);
-        };
+        }
         let mut splitting = self.shared.doubled.lock();
         // In a small table a run would be too much.
         let most = (searched / 64).clamp(1, SPLITS_PER_LOCK);
-        Ok(self.present() != searched || self.split(growing, &mut splitting, most)? > 0)
+        Ok(self.present() != searched || self.split(&mut splitting, most)? > 0)
     }
 
     /// Grows until the table has room for `items`, or as far as it can. Inserting up to `items` then splits nothing.
@@ -200,7 +200,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             let mut splitting = self.shared.doubled.lock();
             let missing = buckets.saturating_sub(growing.extent().buckets());
             let most = missing.min(growing.most_splits(F::SLOTS));
-            if self.split(growing, &mut splitting, most)? == 0 {
+            if self.split(&mut splitting, most)? == 0 {
                 return Ok(());
             }
         }
@@ -212,7 +212,6 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// level, and they would soon be all there is.
     pub(in crate::table) fn split(
         self,
-        growing: &Growing<B::Values>,
         splitting: &mut Splitting<'_>,
         most: usize,
     ) -> Result<usize, NoMemory> {
@@ -220,15 +219,18 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         if splitting.all().entries * (MAX_DOUBLED / 2) > self.target_items() as u64 {
             return Ok(0);
         }
-        self.split_buckets(growing, splitting, most)
+        self.split_buckets(splitting, most)
     }
 
+    /// As `split`, however many entries are doubled.
     pub(in crate::table) fn split_buckets(
         self,
-        growing: &Growing<B::Values>,
         splitting: &mut Splitting<'_>,
         most: usize,
     ) -> Result<usize, NoMemory> {
+        let Some(growing) = self.buckets.growing() else {
+            return Ok(0);
+        };
         let mut split = 0;
         while split < most {
             let extent = growing.extent();
@@ -248,7 +250,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
                 Ok(()) => {}
             }
             split += run.len();
-            self.split_run(growing, splitting, extent, run);
+            self.split_run(growing, extent, run, |doubled| {
+                splitting.add(self.value_in(doubled.bits()), Counts::of_slots(1));
+            });
         }
         Ok(split)
     }
@@ -273,7 +277,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         growing.chunks().try_reach(reach)
     }
 
-    /// Splits a run of buckets, of which the first is the one at the cursor.
+    /// Splits a run of buckets, of which the first is the one at the cursor. Calls `count_doubled` with each entry that is
+    /// in both buckets of a split now.
     ///
     /// Each bucket in this order: copy, publish, bump, clear. The extent is stored once for all of them.
     /// The extent of the next level, by which entries are read differently, follows the clears: what goes
@@ -282,9 +287,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     fn split_run(
         self,
         growing: &Growing<B::Values>,
-        splitting: &mut Splitting<'_>,
         extent: Extent,
         run: Range<usize>,
+        mut count_doubled: impl FnMut(Slot),
     ) {
         for next in [run.start, run.end] {
             self.prefetch_run(growing, extent, next);
@@ -300,9 +305,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             growing.publish(next_level);
         }
         for split in splits.iter().flatten().filter(|split| split.doubled.bits() != 0) {
-            for slot in split.doubled.slots_in_use() {
-                splitting.add(self.value_in(slot.bits()), Counts::of_slots(1));
-            }
+            split.doubled.slots_in_use().for_each(&mut count_doubled);
         }
     }
 
@@ -531,23 +534,22 @@ mod tests {
     #[test]
     fn no_split_where_too_many_entries_are_doubled() {
         let table = table(64, 1 << 12);
-        let growing = table.buckets.growing().unwrap();
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
         let mut guard = table.shared.doubled.lock();
         let splitting = &mut guard;
         splitting.reserve(1, 0).unwrap();
         splitting.add(0, Counts::of_slots(most));
-        assert_eq!(table.split(growing, splitting, 1), Ok(1));
+        assert_eq!(table.split(splitting, 1), Ok(1));
         // Copies of few entries are no reason.
         splitting.add(0, Counts { copies: 10 * most, entries: 0 });
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
         let more = most - table.shared.doubled.all().entries;
         splitting.add(0, Counts::of_slots(more));
-        assert_eq!(table.split(growing, splitting, 1), Ok(1));
+        assert_eq!(table.split(splitting, 1), Ok(1));
         let more = table.target_items() as u64 / (MAX_DOUBLED / 2) + 1
             - table.shared.doubled.all().entries;
         splitting.add(0, Counts::of_slots(more));
-        assert_eq!(table.split(growing, splitting, 1), Ok(0));
+        assert_eq!(table.split(splitting, 1), Ok(0));
         assert_eq!(table.present(), 66);
         drop(guard);
         // It is filled above its target then, and not further.
