@@ -25,7 +25,7 @@ use crate::table::buckets::growing::{Growing, next_reach};
 use crate::table::buckets::stripes::{Locked, SAMPLE, UpTo};
 use crate::table::placing::entry::Values;
 use crate::table::placing::geometry::Place;
-use crate::table::placing::{Bucket, Extent};
+use crate::table::placing::{Bucket, Extent, GrowingPlacing};
 use crate::table::shared::doubled::{Counts, Splitting};
 use crate::table::{Buckets, Table};
 
@@ -296,10 +296,11 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
         let locked = self.lock_run(extent, &run);
         let splits = self.partition(growing, extent, &run);
+        let groups = self.groups_of_what_goes(growing, extent, &splits);
         self.copy_what_goes(&locked, &splits);
         let extent = extent.after(run.len());
         growing.publish(extent);
-        self.bump_what_goes(&splits);
+        self.bump_what_goes(&groups);
         self.clear_what_goes(&locked, &splits);
         if let Some(next_level) = extent.next_level(growing.ring) {
             growing.publish(next_level);
@@ -328,42 +329,75 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }))
     }
 
-    /// What a split makes of each bucket of a run whose stripes are locked. Requests the versions of what goes.
+    /// Returns what a split makes of each bucket of a run whose stripes are locked.
     fn partition(
         self,
         growing: &Growing<B::Values>,
         extent: Extent,
         run: &Range<usize>,
     ) -> Splits<F> {
+        let placement = growing.placement_by(extent);
+        let may_drop = self.is_any_retiring();
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
-            let bucket = Bucket::at(growing.placement_by(extent), old);
-            let [mut stays, mut goes, mut doubled] = [F::EMPTY; 3];
-            let (mut groups, mut bumped, mut dropped) = ([0; MAX_SLOTS], 0, 0);
-            for slot in self.locked_word(old).slots_in_use() {
-                let group = || self.geometry().version_group_in(bucket.place::<F>(slot));
-                if self.is_retiring(slot.bits()) {
-                    self.before_drop(group());
-                    dropped += 1;
-                    continue;
-                }
-                let [stay, go] = bucket.split::<F>(slot);
-                if stay.is_some() & go.is_some() {
-                    doubled = with(doubled, Some(slot));
-                }
-                if go.is_some() {
-                    let group = group();
-                    self.stripes().prefetch([self.versions().counter(group)]);
-                    groups[bumped] = group as u32;
-                    bumped += 1;
-                }
-                stays = with(stays, stay);
-                goes = with(goes, go);
-            }
-            let new = old + extent.stride();
-            *split = Some(Split { old, new, stays, goes, doubled, dropped, groups });
+            let (bucket, new) = (Bucket::at(placement, old), old + extent.stride());
+            let word = self.locked_word(old);
+            *split = Some(if may_drop || bucket.has_void(word) {
+                self.split_by_slot(bucket, word, new)
+            } else {
+                let [stays, goes] = bucket.split_known(word);
+                Split { stays, goes, ..Split::empty(old, new) }
+            });
         }
         splits
+    }
+
+    /// Returns what a split makes of a bucket in which an entry may be void, or may have to be dropped.
+    #[cold]
+    #[inline(never)]
+    fn split_by_slot(
+        self,
+        bucket: Bucket<GrowingPlacing<B::Values>>,
+        word: F,
+        new: usize,
+    ) -> Split<F> {
+        let mut split = Split::<F>::empty(bucket.number(), new);
+        // From the last one, as in `parted`: the slots come in one order, whether a value is retiring or not.
+        for slot in word.slots_in_use().rev() {
+            if self.is_retiring(slot.bits()) {
+                self.before_drop(self.geometry().version_group_in(bucket.place::<F>(slot)));
+                split.dropped += 1;
+                continue;
+            }
+            let [stay, go] = bucket.split::<F>(slot);
+            if stay.is_some() & go.is_some() {
+                split.doubled = with(split.doubled, Some(slot));
+            }
+            split.stays = with(split.stays, stay);
+            split.goes = with(split.goes, go);
+        }
+        split
+    }
+
+    /// Returns the version groups of all that goes, and requests their versions.
+    fn groups_of_what_goes(
+        self,
+        growing: &Growing<B::Values>,
+        extent: Extent,
+        splits: &Splits<F>,
+    ) -> Groups {
+        let placement = growing.placement_by(extent);
+        let mut groups = Groups { numbers: [0; SPLITS_PER_LOCK * MAX_SLOTS], len: 0 };
+        for split in splits.iter().flatten() {
+            let new = Bucket::at(placement, split.new);
+            for slot in split.goes.slots_in_use() {
+                let group = self.geometry().version_group_in(new.place::<F>(slot));
+                self.stripes().prefetch([self.versions().counter(group)]);
+                groups.numbers[groups.len] = group as u32;
+                groups.len += 1;
+            }
+        }
+        groups
     }
 
     /// Stores what goes into the new buckets.
@@ -379,11 +413,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Bumps the versions of all that is in a new bucket: of what goes, and of what is doubled.
-    fn bump_what_goes(self, splits: &Splits<F>) {
-        for split in splits.iter().flatten() {
-            for &group in &split.groups[..split.goes.in_use()] {
-                self.versions().bump(group as usize);
-            }
+    fn bump_what_goes(self, groups: &Groups) {
+        for &group in &groups.numbers[..groups.len] {
+            self.versions().bump(group as usize);
         }
     }
 
@@ -424,8 +456,20 @@ struct Split<F> {
     doubled: F,
     /// How many are in neither.
     dropped: usize,
-    /// The version group of each that goes: of its number, the bits that count.
-    groups: [u32; MAX_SLOTS],
+}
+
+impl<F: Encoding> Split<F> {
+    /// Returns that of an empty bucket.
+    fn empty(old: usize, new: usize) -> Self {
+        Self { old, new, stays: F::EMPTY, goes: F::EMPTY, doubled: F::EMPTY, dropped: 0 }
+    }
+}
+
+/// The version groups of all entries of a run that go.
+struct Groups {
+    /// Of each number, the bits that count.
+    numbers: [u32; SPLITS_PER_LOCK * MAX_SLOTS],
+    len: usize,
 }
 
 #[cfg(test)]
