@@ -191,7 +191,7 @@ pub trait Encoding: Copy + Send + Sync + 'static {
 
     /// The slots in use, in no order that has a meaning.
     #[inline]
-    fn slots_in_use(self) -> impl Iterator<Item = Slot> {
+    fn slots_in_use(self) -> impl DoubleEndedIterator<Item = Slot> {
         let slots = self.slots();
         (0..Self::SLOTS).map(move |slot| slots[slot]).filter(|&bits| bits != 0).map(Slot::new)
     }
@@ -238,8 +238,13 @@ pub trait Encoding: Copy + Send + Sync + 'static {
     /// bits below a value.
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues;
 
-    /// Whether a slot of one word or the other holds what is sought. This, and the two functions below, are of layouts
-    /// whose tables grow.
+    /// Parts the slots by one bit: returns those in which it is 0, and those in which it is 1, with a 0 in its place. The
+    /// slots of both keep their order. This, and the three functions below, are of layouts whose tables grow.
+    fn parted(self, _bit: u32) -> [Self; 2] {
+        unreachable!("no table of this layout grows")
+    }
+
+    /// Whether a slot of one word or the other holds what is sought.
     fn either_matches(_: [Self; 2], _: Query) -> bool {
         unreachable!("no table of this layout grows")
     }

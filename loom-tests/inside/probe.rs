@@ -475,9 +475,8 @@ pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
 /// Splits up to `most` buckets, neighbours at once. Returns how many were split.
 pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
     let table = table::<M>(shared);
-    let Some(growing) = table.buckets.growing() else { return 0 };
     let mut splitting = table.shared.doubled.lock();
-    let split = moving(Ordering::Release, || table.split(growing, &mut splitting, most));
+    let split = moving(Ordering::Release, || table.split(&mut splitting, most));
     split.expect("memory for a model")
 }
 

@@ -165,7 +165,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         with_value: bool,
     ) -> bool {
         let read = self.read::<F, K>(item);
-        if read.either_holds(with_value) {
+        if read.holds_item(with_value) {
             return true;
         }
         let mut found = false;

@@ -11,9 +11,9 @@
 //!
 //! | function | answer | the value counts |
 //! |---|---|---|
-//! | `either_holds` | whether one of two words has an entry of the item | as asked |
+//! | `holds_item` | whether one of two words has an entry of the item | as asked |
 //! | `either_agrees` | the same, by some bits of the slots | by the mask |
-//! | `holds_key` | as `either_holds`, of one word; in a filter `false` | no |
+//! | `holds_key` | as `holds_item`, of one word; in a filter `false` | no |
 //! | `values` | the values of the item in two words | |
 //! | `copies` | how many entries of the item one word has, now and however much the table grows | by the mask |
 //! | `longest` | of the entries of the item in each of two words one of which the most is known | yes |
@@ -175,7 +175,7 @@ impl<P: Placing> Bucket<P> {
     /// a filter.
     #[inline]
     pub(super) fn holds_key<F: Encoding>(self, word: F, item: Place) -> bool {
-        P::Values::ANY && self.alone(word, item).either_holds(false)
+        P::Values::ANY && self.alone(word, item).holds_item(false)
     }
 }
 
@@ -192,7 +192,7 @@ impl<F: Encoding, P: Placing> Read<F, P> {
     /// Whether either word holds an entry of the item: the heart of a lookup. Where it is not `with_value`, an entry
     /// with another value counts, too.
     #[inline]
-    pub(crate) fn either_holds(self, with_value: bool) -> bool {
+    pub(crate) fn holds_item(self, with_value: bool) -> bool {
         let mask = if with_value { None } else { self.buckets[0].below() };
         P::either_agrees(self, mask)
     }

@@ -107,7 +107,7 @@ use std::sync::Arc;
 use coucal::probe::Maplet;
 use coucal::{Growable, Layout};
 use loom::thread;
-use loom_tests::model::{Execution, IntoStorage, Item, Setup, Subject, Thread, explore};
+use loom_tests::model::{Execution, Item, Setup, Subject, Thread, explore};
 
 /// A setup and items of it.
 type With<M, const N: usize> = (Setup<M>, [Item; N]);

@@ -355,7 +355,6 @@ mod tests {
         let value_bits = value_bits(extra_bits);
         let sizing = Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, 2, buckets as u64) };
         let table = Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
-        let growing = table.buckets.growing().unwrap();
         let mut live = VecDeque::new();
         let mut steps = 0;
         while table.present() < buckets {
@@ -378,7 +377,7 @@ mod tests {
                 }
                 _ => {
                     let most = random.random_range(1..=1 + table.present() / 3);
-                    table.split_buckets(growing, &mut table.shared.doubled.lock(), most).unwrap();
+                    table.split_buckets(&mut table.shared.doubled.lock(), most).unwrap();
                 }
             }
             for &Pair { hash, value } in &live {
@@ -409,7 +408,6 @@ mod tests {
                 let sizing =
                     Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, initial, 1 << 12) };
                 let table = Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
-                let growing = table.buckets.growing().unwrap();
                 let mut live = Vec::new();
                 for _ in 0..random.random_range(0..6) {
                     for _ in 0..random.random_range(0..8) {
@@ -421,7 +419,7 @@ mod tests {
                     }
                     let most = random.random_range(1..=3 * table.present());
                     let most = most.min((1 << 12) - table.present());
-                    table.split_buckets(growing, &mut table.shared.doubled.lock(), most).unwrap();
+                    table.split_buckets(&mut table.shared.doubled.lock(), most).unwrap();
                 }
                 (table, live)
             };

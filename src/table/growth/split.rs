@@ -20,12 +20,11 @@ use crate::layout::{Encoding, MAX_SLOTS, Slot};
 use crate::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory};
-use crate::table::buckets::control::Control;
 use crate::table::buckets::growing::{GrowingBuckets, next_reach, stripes_with};
 use crate::table::buckets::stripes::{Locked, SAMPLE, UpTo};
 use crate::table::placing::entry::Values;
 use crate::table::placing::geometry::Place;
-use crate::table::placing::{Bucket, Extent};
+use crate::table::placing::{Bucket, Extent, GrowingPlacing};
 use crate::table::shared::doubled::{Counts, Splitting};
 use crate::table::{Buckets, Table};
 
@@ -131,7 +130,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let checks = (1 + growing.take_missed()).min(MAX_CHECKS);
         let most = due.min(self.splits_to_the_next_halt(growing, checks));
         // Without memory for it the load rises: this insert has its room.
-        let _ = self.split(growing, &mut splitting, most);
+        let _ = self.split(&mut splitting, most);
     }
 
     /// The buckets that one insert may split for so many checks, while it holds the mutex of those who split.
@@ -157,13 +156,13 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// After a search for room in a table of `searched` buckets was in vain: lets it grow by a
     /// run. `false`: it has its maximum size already. Waits for another thread that is splitting.
     pub(in crate::table) fn make_room(self, searched: usize) -> Result<bool, NoMemory> {
-        let Some(growing) = self.buckets.growing() else {
+        if !B::GROWS {
             return Ok(false);
-        };
+        }
         let mut splitting = self.shared.doubled.lock();
         // In a small table a run would be too much.
         let most = (searched / 64).clamp(1, SPLITS_PER_LOCK);
-        Ok(self.present() != searched || self.split(growing, &mut splitting, most)? > 0)
+        Ok(self.present() != searched || self.split(&mut splitting, most)? > 0)
     }
 
     /// Grows until the table has room for `items`, or as far as it can. Inserting up to `items` then splits nothing.
@@ -200,7 +199,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             let mut splitting = self.shared.doubled.lock();
             let missing = buckets.saturating_sub(growing.extent().buckets());
             let most = missing.min(growing.most_splits(F::SLOTS));
-            if self.split(growing, &mut splitting, most)? == 0 {
+            if self.split(&mut splitting, most)? == 0 {
                 return Ok(());
             }
         }
@@ -212,7 +211,6 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// level, and they would soon be all there is.
     pub(in crate::table) fn split(
         self,
-        growing: &GrowingBuckets<B::Values>,
         splitting: &mut Splitting<'_>,
         most: usize,
     ) -> Result<usize, NoMemory> {
@@ -220,15 +218,18 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         if splitting.all().entries * (MAX_DOUBLED / 2) > self.target_items() as u64 {
             return Ok(0);
         }
-        self.split_buckets(growing, splitting, most)
+        self.split_buckets(splitting, most)
     }
 
+    /// As `split`, however many entries are doubled.
     pub(in crate::table) fn split_buckets(
         self,
-        growing: &GrowingBuckets<B::Values>,
         splitting: &mut Splitting<'_>,
         most: usize,
     ) -> Result<usize, NoMemory> {
+        let Some(growing) = self.buckets.growing() else {
+            return Ok(0);
+        };
         let mut split = 0;
         while split < most {
             let extent = growing.extent();
@@ -248,7 +249,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
                 Ok(()) => {}
             }
             split += run.len();
-            self.split_run(growing, splitting, extent, run);
+            self.split_run(growing, extent, run, |doubled| {
+                splitting.add(self.value_in(doubled.bits()), Counts::of_slots(1));
+            });
         }
         Ok(split)
     }
@@ -277,7 +280,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         growing.chunks().try_reach(reach)
     }
 
-    /// Splits a run of buckets, of which the first is the one at the cursor.
+    /// Splits a run of buckets, of which the first is the one at the cursor. Calls `count_doubled` with each entry that is
+    /// in both buckets of a split now.
     ///
     /// Each bucket in this order: copy, publish, bump, clear. The extent is stored once for all of them.
     /// The extent of the next level, by which entries are read differently, follows the clears: what goes
@@ -286,27 +290,26 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     fn split_run(
         self,
         growing: &GrowingBuckets<B::Values>,
-        splitting: &mut Splitting<'_>,
         extent: Extent,
         run: Range<usize>,
+        mut count_doubled: impl FnMut(Slot),
     ) {
         for next in [run.start, run.end] {
             self.prefetch_run(growing, extent, next);
         }
         let locked = self.lock_run(extent, &run);
         let splits = self.partition(growing, extent, &run);
+        let groups = self.groups_of_what_goes(growing, extent, &splits);
         self.copy_what_goes(&locked, &splits);
         let extent = extent.after(run.len());
         growing.publish(extent);
-        self.bump_what_goes(&splits);
+        self.bump_what_goes(&groups);
         self.clear_what_goes(&locked, &splits);
         if let Some(next_level) = extent.next_level(growing.ring) {
             growing.publish(next_level);
         }
         for split in splits.iter().flatten().filter(|split| split.doubled.bits() != 0) {
-            for slot in split.doubled.slots_in_use() {
-                splitting.add(self.value_in(slot.bits()), Counts::of_slots(1));
-            }
+            split.doubled.slots_in_use().for_each(&mut count_doubled);
         }
     }
 
@@ -329,42 +332,75 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }))
     }
 
-    /// What a split makes of each bucket of a run whose stripes are locked. Requests the versions of what goes.
+    /// Returns what a split makes of each bucket of a run whose stripes are locked.
     fn partition(
         self,
         growing: &GrowingBuckets<B::Values>,
         extent: Extent,
         run: &Range<usize>,
     ) -> Splits<F> {
+        let placement = growing.placement_by(extent);
+        let may_drop = self.is_any_retiring();
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
-            let bucket = Bucket::at(growing.placement_by(extent), old);
-            let [mut stays, mut goes, mut doubled] = [F::EMPTY; 3];
-            let (mut groups, mut bumped, mut dropped) = ([0; MAX_SLOTS], 0, 0);
-            for slot in self.locked_word(old).slots_in_use() {
-                let group = || self.geometry().version_group_in(bucket.place::<F>(slot));
-                if self.is_retiring(slot.bits()) {
-                    self.before_drop(group());
-                    dropped += 1;
-                    continue;
-                }
-                let [stay, go] = bucket.split::<F>(slot);
-                if stay.is_some() & go.is_some() {
-                    doubled = with(doubled, Some(slot));
-                }
-                if go.is_some() {
-                    let group = group();
-                    self.stripes().prefetch([self.versions().counter(group)]);
-                    groups[bumped] = group as u32;
-                    bumped += 1;
-                }
-                stays = with(stays, stay);
-                goes = with(goes, go);
-            }
-            let new = old + extent.stride();
-            *split = Some(Split { old, new, stays, goes, doubled, dropped, groups });
+            let (bucket, new) = (Bucket::at(placement, old), old + extent.stride());
+            let word = self.locked_word(old);
+            *split = Some(if may_drop || bucket.has_void(word) {
+                self.split_by_slot(bucket, word, new)
+            } else {
+                let [stays, goes] = bucket.split_known(word);
+                Split { stays, goes, ..Split::empty(old, new) }
+            });
         }
         splits
+    }
+
+    /// Returns what a split makes of a bucket in which an entry may be void, or may have to be dropped.
+    #[cold]
+    #[inline(never)]
+    fn split_by_slot(
+        self,
+        bucket: Bucket<GrowingPlacing<B::Values>>,
+        word: F,
+        new: usize,
+    ) -> Split<F> {
+        let mut split = Split::<F>::empty(bucket.number(), new);
+        // From the last one, as in `parted`: the slots come in one order, whether a value is retiring or not.
+        for slot in word.slots_in_use().rev() {
+            if self.is_retiring(slot.bits()) {
+                self.before_drop(self.geometry().version_group_in(bucket.place::<F>(slot)));
+                split.dropped += 1;
+                continue;
+            }
+            let [stay, go] = bucket.split::<F>(slot);
+            if stay.is_some() & go.is_some() {
+                split.doubled = with(split.doubled, Some(slot));
+            }
+            split.stays = with(split.stays, stay);
+            split.goes = with(split.goes, go);
+        }
+        split
+    }
+
+    /// Returns the version groups of all that goes, and requests their versions.
+    fn groups_of_what_goes(
+        self,
+        growing: &GrowingBuckets<B::Values>,
+        extent: Extent,
+        splits: &Splits<F>,
+    ) -> Groups {
+        let placement = growing.placement_by(extent);
+        let mut groups = Groups { numbers: [0; SPLITS_PER_LOCK * MAX_SLOTS], len: 0 };
+        for split in splits.iter().flatten() {
+            let new = Bucket::at(placement, split.new);
+            for slot in split.goes.slots_in_use() {
+                let group = self.geometry().version_group_in(new.place::<F>(slot));
+                self.stripes().prefetch([self.versions().counter(group)]);
+                groups.numbers[groups.len] = group as u32;
+                groups.len += 1;
+            }
+        }
+        groups
     }
 
     /// Stores what goes into the new buckets.
@@ -380,11 +416,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Bumps the versions of all that is in a new bucket: of what goes, and of what is doubled.
-    fn bump_what_goes(self, splits: &Splits<F>) {
-        for split in splits.iter().flatten() {
-            for &group in &split.groups[..split.goes.in_use()] {
-                self.versions().bump(group as usize);
-            }
+    fn bump_what_goes(self, groups: &Groups) {
+        for &group in &groups.numbers[..groups.len] {
+            self.versions().bump(group as usize);
         }
     }
 
@@ -425,8 +459,20 @@ struct Split<F> {
     doubled: F,
     /// How many are in neither.
     dropped: usize,
-    /// The version group of each that goes: of its number, the bits that count.
-    groups: [u32; MAX_SLOTS],
+}
+
+impl<F: Encoding> Split<F> {
+    /// Returns that of an empty bucket.
+    fn empty(old: usize, new: usize) -> Self {
+        Self { old, new, stays: F::EMPTY, goes: F::EMPTY, doubled: F::EMPTY, dropped: 0 }
+    }
+}
+
+/// The version groups of all entries of a run that go.
+struct Groups {
+    /// Of each number, the bits that count.
+    numbers: [u32; SPLITS_PER_LOCK * MAX_SLOTS],
+    len: usize,
 }
 
 #[cfg(test)]
@@ -438,6 +484,7 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
+    use crate::table::buckets::control::Control;
     use crate::table::buckets::growing::GrowingBuckets;
     use crate::table::buckets::stripes::Stripes;
     use crate::table::items::path::{FIRST_SEARCH_BUCKETS, OPENED};
@@ -535,23 +582,22 @@ mod tests {
     #[test]
     fn no_split_where_too_many_entries_are_doubled() {
         let table = table(64, 1 << 12);
-        let growing = table.buckets.growing().unwrap();
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
         let mut guard = table.shared.doubled.lock();
         let splitting = &mut guard;
         splitting.reserve(1, 0).unwrap();
         splitting.add(0, Counts::of_slots(most));
-        assert_eq!(table.split(growing, splitting, 1), Ok(1));
+        assert_eq!(table.split(splitting, 1), Ok(1));
         // Copies of few entries are no reason.
         splitting.add(0, Counts { copies: 10 * most, entries: 0 });
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
         let more = most - table.shared.doubled.all().entries;
         splitting.add(0, Counts::of_slots(more));
-        assert_eq!(table.split(growing, splitting, 1), Ok(1));
+        assert_eq!(table.split(splitting, 1), Ok(1));
         let more = table.target_items() as u64 / (MAX_DOUBLED / 2) + 1
             - table.shared.doubled.all().entries;
         splitting.add(0, Counts::of_slots(more));
-        assert_eq!(table.split(growing, splitting, 1), Ok(0));
+        assert_eq!(table.split(splitting, 1), Ok(0));
         assert_eq!(table.present(), 66);
         drop(guard);
         // It is filled above its target then, and not further.

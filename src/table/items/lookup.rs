@@ -36,7 +36,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     fn contains_by<const WITH_VALUE: bool>(self, key: Key) -> bool {
         self.turns.take(|| self.contains_by::<WITH_VALUE>(key));
         let version = self.versions().read(self.geometry().version_group(key));
-        let mut found = self.either_holds(key, WITH_VALUE);
+        let mut found = self.in_buckets(key, WITH_VALUE);
         // One branch, which does not depend on whether the item is there.
         if !version.validate() {
             let Key { entry, first, second } = key;
@@ -89,7 +89,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     #[inline]
     fn look_once(self, key: Key, with_value: bool) -> Option<bool> {
         let version = self.versions().read(self.geometry().version_group(key));
-        let mut found = self.either_holds(key, with_value);
+        let mut found = self.in_buckets(key, with_value);
         let is_complete =
             found || !version.any_stashed() || self.read_stash(key, with_value, |_| found = true);
         (found || is_complete && version.validate_with_stash()).then_some(found)
@@ -113,8 +113,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// A table that has begun its next level since is read by the old level. That can find an entry that
     /// is none of the item, as a filter may, and misses none: where it could, a version was bumped.
     #[inline(always)]
-    pub(in crate::table) fn either_holds(self, key: Key, with_value: bool) -> bool {
-        self.read(key, self.locate(key.places())).either_holds(with_value)
+    pub(in crate::table) fn in_buckets(self, key: Key, with_value: bool) -> bool {
+        self.read(key, self.locate(key.places())).holds_item(with_value)
     }
 
     /// The item as the words of these buckets have it.

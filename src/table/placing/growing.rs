@@ -207,6 +207,17 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
         }
     }
 
+    /// Returns what a split of the bucket makes of a word without a void entry: what stays, and what goes.
+    pub(crate) fn split_known<F: Encoding>(self, word: F) -> [F; 2] {
+        word.parted(self.placement.extent.head())
+    }
+
+    /// Says whether the word of the bucket holds an entry of which nothing is known beyond the bucket.
+    pub(crate) fn has_void<F: Encoding>(self, word: F) -> bool {
+        let ring = self.ring::<F>();
+        F::either_holds([word, F::EMPTY], Slot::new(1 << ring.head), Some(ring.mask()))
+    }
+
     /// Whether what a slot holds can be in this bucket, of a table whose entries know at least this number of bits of
     /// their position.
     fn is_valid_slot<F: Encoding>(self, slot: Slot, least: u32) -> bool {
@@ -353,8 +364,11 @@ pub(crate) fn common_mask(initial: usize, ring: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rand::RngExt;
+
     use super::*;
-    use crate::layout::{Encoding, Packed};
+    use crate::layout::{Encoding, LayoutId, Packed, by_layout};
+    use crate::random::random;
     use crate::table::placing::entry::{NoValues, ValueBits};
 
     type Fp16x4 = Packed<16, 4>;
@@ -462,6 +476,56 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// Words with any slots that their bucket can have, of a layout: whether an entry is void, and if none is, what a split
+    /// makes of the word, is what it makes of each slot. In both parts the slots are in the order that they had.
+    fn a_split_of_a_word_is_that_of_its_slots<F: Encoding>(values: impl Values) {
+        let mut random = random(F::BITS.into());
+        let mut with_void = 0;
+        for _ in 0..20_000 {
+            let extent =
+                Extent::of(random.random_range(2..1 << 40), values.ring_bits(F::RING_BITS));
+            let number =
+                extent.cursor() + random.random_range(0..extent.stride() - extent.cursor());
+            let bucket = Bucket::at(GrowingPlacing { extent, values }, number);
+            let ring = bucket.ring::<F>();
+            let slots = random.random_range(0..=F::SLOTS);
+            let mut slot = || {
+                // Each number of bits that an entry can know beyond its bucket as often as any other.
+                let known = random.random_range(0..ring.bits);
+                let beyond = random.random::<u64>() & ((1 << known) - 1) | 1 << known;
+                let core = random.random_range(1..1 << (F::BITS - ring.bits)) << ring.bits;
+                Slot::new(core | beyond).rotated_back(ring)
+            };
+            let word =
+                (0..slots).fold(F::EMPTY, |word, _| word.with(slot()).expect("there is room"));
+            let parts: Vec<_> = word.slots_in_use().map(|slot| bucket.split::<F>(slot)).collect();
+            let has_void = parts.iter().any(|[stays, goes]| stays.is_some() && goes.is_some());
+            assert_eq!(bucket.has_void(word), has_void, "{:x}", word.bits());
+            if has_void {
+                with_void += 1;
+                continue;
+            }
+            let split = bucket.split_known(word);
+            for (at, part) in split.into_iter().enumerate() {
+                assert!(part.is_canonical());
+                let expected = parts.iter().filter_map(|parts| parts[at]);
+                assert!(part.slots_in_use().eq(expected), "{:x}", word.bits());
+            }
+        }
+        assert!((500..19_500).contains(&with_void), "{with_void}");
+    }
+
+    #[test]
+    fn a_split_of_a_word_without_branches() {
+        fn check<F: Encoding>() {
+            a_split_of_a_word_is_that_of_its_slots::<F>(NoValues);
+            a_split_of_a_word_is_that_of_its_slots::<F>(ValueBits::new(F::ID.properties(), 3));
+        }
+        for layout in LayoutId::of_tables(true) {
+            by_layout!(layout, F => check::<F>());
         }
     }
 

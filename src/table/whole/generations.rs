@@ -153,7 +153,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         // Before the words.
         let clock = self.clock();
         let read = self.read_valid(key);
-        if read.either_holds(false) {
+        if read.holds_item(false) {
             let key = self.with_stamp(key, clock.stamp());
             if B::Placing::either_agrees(Read { key, ..read }, None) && self.clock() == clock {
                 return Ok(false);

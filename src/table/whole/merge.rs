@@ -381,9 +381,8 @@ mod tests {
         (0..20).for_each(|hash| from.insert(from.key_of(pair(hash))).unwrap());
         (100..140).for_each(|hash| others.insert(others.key_of(pair(hash))).unwrap());
         for (table, buckets) in [(from, 256), (others, 128), (into, 1 << 10)] {
-            let growing = table.buckets.growing().unwrap();
             let most = buckets - table.present();
-            table.split_buckets(growing, &mut table.shared.doubled.lock(), most).unwrap();
+            table.split_buckets(&mut table.shared.doubled.lock(), most).unwrap();
         }
         let image = from.image().unwrap();
         let Counts { copies, entries } = image.doubled();

@@ -91,6 +91,13 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         B::Values::ANY && retiring() == u64::from(self.value_in(bits)) + 1
     }
 
+    /// Says whether a value is retiring, if it was so when the stripes that the caller holds were passed in step 2.
+    #[inline]
+    pub(in crate::table) fn is_any_retiring(self) -> bool {
+        // Relaxed: the stripes order it. Before an entry is dropped, `is_retiring` asks again.
+        B::Values::ANY && self.shared.retiring.value.load(Ordering::Relaxed) != 0
+    }
+
     /// Called before an entry of this version group is dropped, under the stripe of its bucket.
     pub(in crate::table) fn before_drop(self, group: usize) {
         self.add_dropped(1);

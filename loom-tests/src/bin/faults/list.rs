@@ -193,7 +193,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "races::copy_in_and_copy_out_against_lookup";
     contains_by: "a lookup reads its version after its buckets"
         swap "let version = self.versions().read(self.geometry().version_group(key));"
-        and "let mut found = self.either_holds(key, WITH_VALUE);" => LOOKUPS;
+        and "let mut found = self.in_buckets(key, WITH_VALUE);" => LOOKUPS;
     contains_by: "the first round of a lookup does not validate the version"
         replace "!version.validate()" with "!(version.validate() | true)" => LOOKUPS;
     look_once: "a later round of a lookup does not validate the version"
@@ -278,7 +278,7 @@ pub const FAULTS: &[Fault] = faults! {
             let locked = self.lock_stripes([buckets[0].number()]);"
         => "entries::kick_and_split_of_what_is_removed";
     last_hop_locked: "an insert_if_absent that kicks does not look again"
-        replace "self.either_holds(key, with_value)" with "false" => "unique::two_of_one_item_that_kick";
+        replace "self.in_buckets(key, with_value)" with "false" => "unique::two_of_one_item_that_kick";
     hop: "a middle hop locks only the bucket that it leaves"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
@@ -349,14 +349,14 @@ pub const FAULTS: &[Fault] = faults! {
         put "self.clear_what_goes(&locked, &splits);" after "self.copy_what_goes(&locked, &splits);"
         => SPLITS;
     split_run: "a split bumps the versions before it publishes the extent"
-        swap "growing.publish(extent);" and "self.bump_what_goes(&splits);" => SPLITS;
+        swap "growing.publish(extent);" and "self.bump_what_goes(&groups);" => SPLITS;
     split_run: "a split bumps the versions after it clears"
-        swap "self.bump_what_goes(&splits);" and "self.clear_what_goes(&locked, &splits);"
+        swap "self.bump_what_goes(&groups);" and "self.clear_what_goes(&locked, &splits);"
         => SPLITS;
     split_run: "a split publishes the extent when it has given back its stripes"
-        replace "growing.publish(extent); self.bump_what_goes(&splits);
+        replace "growing.publish(extent); self.bump_what_goes(&groups);
             self.clear_what_goes(&locked, &splits);"
-        with "self.bump_what_goes(&splits);
+        with "self.bump_what_goes(&groups);
             self.clear_what_goes(&locked, &splits);
             drop(locked);
             growing.publish(extent);"
@@ -403,8 +403,9 @@ pub const FAULTS: &[Fault] = faults! {
         => "entries::kick_of_what_is_removed_beside_a_short_entry entries::kick_and_split_of_what_is_removed";
 
     // Void entries.
-    partition: "a split bumps no version for a void entry"
-        replace "if go.is_some() {" with "if go.is_some() & stay.is_none() {"
+    groups_of_what_goes: "a split bumps no version for a void entry"
+        replace "split.goes.slots_in_use()"
+        with "split.goes.slots_in_use().take(split.goes.in_use() - split.doubled.in_use())"
         => "voids::void_entry_against_lookup";
     slot: "a void entry is kicked to a bucket that tells more than it knows"
         replace "if known < bucket.told_bits() { return None; }" with "let known = known.max(bucket.level());"
@@ -595,7 +596,9 @@ pub const FAULTS: &[Fault] = faults! {
     clear: "clear beside a sweep"
         without "let _removing = self.lock_removing();"
         => "expiry::clear_beside_a_sweep_of_doubled_entries";
-    partition: "a split moves what leaves"
+    partition: "a split does not look whether something leaves"
+        replace "self.is_any_retiring()" with "false" => SWEEP_AND_SPLIT;
+    split_by_slot: "a split moves what leaves"
         replace "self.is_retiring(slot.bits())" with "false" => SWEEP_AND_SPLIT;
     put_back: "what leaves goes back to a bucket"
         replace "self.is_retiring(place.entry.bits().into())" with "false"
