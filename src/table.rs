@@ -3,17 +3,16 @@
 //! **Invariant:** at every instant each copy of an item that is in the table has an entry of its own in one of its two
 //! buckets, or is counted in the stash; and a word changes only under the stripe of its bucket.
 //!
-//! Who may write what, and in which order, is laid down in `docs/design.md`. What
-//! changes a word is in this file, for removals in `remove` and for splits in `grow`, and goes through
-//! `State::store_bits`; the operations are in the files below. Each atomic access names the one it pairs
-//! with:
+//! Who may write what, and in which order, is laid down in `docs/design.md`. Words are changed here, in
+//! `items/remove.rs`, `growth/split.rs` and `whole/retire.rs`, and always by `State::store_bits`; the operations are in
+//! the files below. Each atomic access names the one it pairs with:
 //!
 //! * A *clear* is any store to a word that takes an entry out, a *copy* any that puts one in.
 //!   A store by which an operation takes effect is `SeqCst`: that of an insert, of the last hop of a
 //!   kick path, of a removal. One that only moves an entry is Release. Lookups read both with
 //!   `SeqCst`, which includes Acquire. A lookup that reads a word has synchronized with the writer of
-//!   that word, and through the stripe with all earlier writers of the bucket: it sees every
-//!   version that they bumped before.
+//!   that word, and through the stripe with all earlier writers of the bucket: it sees every bump
+//!   that happened before that store.
 //! * A writer reads the words of its own stripe with Relaxed: the lock has synchronized it with
 //!   their last writer.
 
@@ -266,8 +265,8 @@ impl<B: Buckets> State<B> {
         splitting.clear();
         drop(splitting);
         self.clear_merged_weight();
-        // Whoever clears and then looks is ordered with all who insert and then look, as by SeqCst
-        // stores, which would take several times as long for a whole table.
+        // The fence orders a thread that clears and then looks with those that insert and then look.
+        // SeqCst stores would do so, too, and take several times as long for a whole table.
         fence(Ordering::SeqCst);
         self.turns.set_clearing(false);
     }
@@ -308,8 +307,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self.store_bits(locked, bucket, word.bits(), order);
     }
 
-    /// One more entry into `bucket`, whose stripe is locked. `false`: it is full, or tells more of the position than is
-    /// known.
+    /// Stores one more entry in `bucket`, whose stripe is locked. `false`: the bucket is full, or its number fixes more
+    /// bits of the position than the entry knows.
     #[inline(always)]
     fn store_in<G>(self, locked: &Locked<'_, G>, bucket: Bucket<B::Placing>, place: Place) -> bool {
         let (number, slot) = (bucket.number(), bucket.slot::<F>(place));
@@ -323,7 +322,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Moves an entry from one of its buckets to the other, and a new one into its place. One whose value is
-    /// [retiring](whole::retire) is dropped. `hop` is its item, first where it is and then where it is to go.
+    /// [retiring](whole::retire) is dropped. `hop` is the key of that entry: its first place is where it is, its second
+    /// where it is to go.
     /// `false`: it is not there any more, or there is no room for it, or it belongs to two buckets meanwhile; then
     /// nothing has changed.
     ///
@@ -331,8 +331,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// sees two different versions. A writer that is stopped in between leaves the entry in
     /// both buckets, where lookups find it.
     ///
-    /// In a growing table the entry is written as the bucket that it goes to is read, by the extent as
-    /// it is under the locks: it may have been planned by an older one.
+    /// In a growing table the entry is encoded for the extent as it is under the locks. The path may have been
+    /// planned with an older one.
     // Always inlined: what it is given is more than registers take.
     #[inline(always)]
     fn relocate<G>(

@@ -20,7 +20,7 @@ use crate::sync::{self, AtomicU64, Ordering};
 const MAX_GROUPS: u64 = 1024;
 /// Buckets for each group in smaller tables: the counters take under 1 % of the words.
 const BUCKETS_PER_GROUP: u64 = 128;
-/// The fewest groups, for tables too small for a share to matter.
+/// The fewest groups, but never more than there are buckets: for tables too small for a share to matter.
 const MIN_GROUPS: u64 = 8;
 
 pub struct Versions {
@@ -41,7 +41,8 @@ pub(in crate::table) struct ReadVersion<'a> {
     version: u64,
 }
 
-/// How many groups the items of a table are in that may have so many buckets, a power of two; no more than stripes.
+/// Returns the number of version groups of a table that may have `buckets` buckets: a power of two, no more than it has
+/// stripes.
 pub(in crate::table) fn groups_of(buckets: u64) -> usize {
     power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS)
 }
@@ -72,22 +73,21 @@ impl Versions {
     #[inline]
     pub(in crate::table) fn read(&self, group: usize) -> ReadVersion<'_> {
         let counter = self.counter(group);
-        // SeqCst: pairs with `stashed`, for which it is as the loads of words are for stores there: two threads that
-        // each stash an item and then look for the other's cannot both miss it. As an Acquire load it pairs
-        // with the Release of `bump`: a lookup that reads a bumped version also sees the copy that was stored
-        // before the bump.
+        // SeqCst: pairs with `stashed`, as the load of a word pairs with the store of a word: two threads that each stash
+        // an item and then look for the other's cannot both miss it. As an Acquire load it pairs with the Release of
+        // `bump`: a lookup that reads a bumped version also sees the copy that was stored before the bump.
         ReadVersion { counter, version: counter.load(Ordering::SeqCst) }
     }
 
-    /// What [`read`](Self::read) returned to a lookup, if something of the group was stashed then: from its
+    /// Makes the version again that [`read`](Self::read) returned to a lookup, with the bit of the stash set: from its
     /// [number](ReadVersion::number), which a call takes in a register. It is validated after the stash was read.
     #[inline]
     pub(in crate::table) fn of_stashed(&self, group: usize, number: u64) -> ReadVersion<'_> {
         ReadVersion { counter: self.counter(group), version: number | STASHED }
     }
 
-    /// Whether the stash holds an entry of the group, as far as the caller has seen: certainly, if it holds the stripes
-    /// of an item of the group that is there.
+    /// Returns whether the stash holds an entry of the group, as far as the caller has seen. A caller that holds the
+    /// stripes of a stashed item of the group is certain to see it.
     #[inline]
     pub(in crate::table) fn any_stashed(&self, group: usize) -> bool {
         // Relaxed: the stripes order it.
@@ -111,12 +111,13 @@ impl Versions {
     /// Called before a copy of an entry of the group is taken out of the stash: whether it is the last of the group
     /// there.
     pub(in crate::table) fn unstash(&self, group: usize, is_last: bool) {
-        // SeqCst: for lookups that do not look in the stash any more, the removal takes effect here. Pairs with
-        // `read`. With the last of them, what is carried from the lowest bit is the bump.
+        // SeqCst: for lookups that do not look in the stash any more, the removal takes effect here. Pairs with `read`.
+        // For the last entry, adding 1 clears the lowest bit and carries into the version: this is the bump.
         self.counter(group).fetch_add(ONE - u64::from(is_last), Ordering::SeqCst);
     }
 
-    /// Bumps every group, of none of which anything is stashed any more.
+    /// Bumps every group, and clears its bit of the stash. The caller empties the stash afterwards, while it holds all
+    /// stripes.
     pub(in crate::table) fn bump_all(&self) {
         for group in &*self.groups {
             // Relaxed: whoever calls this holds all stripes.
@@ -126,8 +127,8 @@ impl Versions {
         }
     }
 
-    /// Each counter begins where that of its groups is in `old`, of which it takes the place; `any_stashed` says of
-    /// which of them the stash holds an entry. Nobody else has the counters of `self` yet.
+    /// Copies to each counter the version of the counter in `old` that served the same groups. `any_stashed` says for
+    /// which counters the stash holds an entry. No other thread has the counters of `self` yet.
     pub(in crate::table) fn take_over(&self, old: &Self, any_stashed: impl Fn(usize) -> bool) {
         for (group, counter) in self.groups.iter().enumerate() {
             // Relaxed, both: whoever calls this holds all stripes, and publishes the counter.
@@ -140,8 +141,8 @@ impl Versions {
     pub(in crate::table) fn retire(&self) {
         for group in &*self.groups {
             // SeqCst: pairs with `read`. A lookup that begins with an older value comes before all that is inserted
-            // from now on. One that begins with this value sees what is published, as by a Release store; and so does
-            // the second look of one that read what was moved since then.
+            // from now on. As a Release store it publishes the new counters to a lookup that begins with this value. A
+            // lookup that has read a word changed since then finds this value at its second look.
             group.store(RETIRED, Ordering::SeqCst);
         }
     }

@@ -18,9 +18,8 @@ const PAIR: bool = true;
 const KEY: bool = false;
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
-    /// [`MAX_LOOKUP_ROUNDS`] rounds it answers true, as a filter may. (It counts such an answer,
-    /// which is the one store that a lookup ever makes.)
+    /// Returns whether the item is in the table. Wait-free: it takes no lock, and after [`MAX_LOOKUP_ROUNDS`] rounds it
+    /// gives up and answers true, as a filter may. It stores nothing but the number of such answers.
     #[inline(always)]
     pub(crate) fn contains(self, key: Key) -> bool {
         self.contains_by::<KEY>(key)
@@ -47,8 +46,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         found
     }
 
-    /// The rest of a lookup whose first round saw the version change, or that something of the group is stashed. See
-    /// [`Key`] for the arguments.
+    /// The rest of a lookup whose first round did not validate: the version has changed, or something of the group is
+    /// stashed. See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
     fn contains_slow<const WITH_VALUE: bool>(
@@ -110,8 +109,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// Whether either bucket holds an entry that matches, each read once, by the extent as it is now.
     ///
-    /// A table that has begun its next level since is read by the old level. That can find an entry that
-    /// is none of the item, as a filter may, and misses none: where it could, a version was bumped.
+    /// If the table has begun its next level since, the words are read by the old level. This can give a
+    /// false positive. It cannot miss an entry: where it could, a version was bumped.
     #[inline(always)]
     pub(in crate::table) fn in_buckets(self, key: Key, with_value: bool) -> bool {
         self.read(key, self.locate(key.places())).holds_item(with_value)
@@ -127,10 +126,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Read { key, buckets, words: self.words_in(buckets) }
     }
 
-    /// The buckets of an item and their words, with readings that are valid for these words: no entry
-    /// in them is of a later level than that by which it is read. Whoever decides by words that are not
-    /// locked has them from here; what is decided by other words is checked again under the locks, or is an
-    /// answer that a filter may give.
+    /// Returns the buckets of an item and their words, read by an extent that is at least as new as every
+    /// entry in the words. Use this to decide by words that are not locked. What is decided by other words
+    /// is checked again under the locks, or is an answer that a filter may give.
     ///
     /// It repeats what a split has overtaken: at most twice for each level that passes.
     #[inline(always)]
@@ -148,8 +146,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     ) -> ([Bucket<B::Placing>; N], [F; N]) {
         loop {
             let words = self.words_in(buckets);
-            // After the words, which are loaded with Acquire: an entry of the next level was stored by a
-            // thread that had seen its extent, and so does this load.
+            // After the words, which are loaded with Acquire: the thread that stored an entry of the next
+            // level had seen the extent of that level, so this load sees it, too.
             let placement = self.buckets.placement();
             if buckets.iter().all(|&bucket| bucket.is_of(placement)) {
                 return (buckets, words);
@@ -168,8 +166,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         if self.look_once(key, PAIR) == Some(false) {
             return 0;
         }
-        // Both: a removal under way in one bucket, which found no copy in the other, comes before all
-        // that is inserted there; a count of all those copies together would contradict it.
+        // Both: a removal in one bucket that saw no copy in the other comes before later inserts into
+        // that other one. Under one stripe a count could see the removed copy and the new one together.
         let places = key.places();
         let (_locked, buckets) = self.lock(places, self.locate(places));
         let words = self.words_in(buckets);
@@ -185,8 +183,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Returns the values of a key of a maplet, and few others. Every value that the key had all the time is
     /// among them. Allocates for those that are stashed.
     ///
-    /// All matches of both words of one round in which nothing of the group was moved: one that is
-    /// found does not end the round, since a kick may have moved another meanwhile.
+    /// These are all matches of both words, of one round in which nothing of the group was moved. A match
+    /// does not end the round, since a kick may have moved another value meanwhile.
     #[inline(always)]
     pub(crate) fn get(self, key: Key) -> Candidates {
         self.turns.take(|| self.get(key).collect::<Vec<_>>());
