@@ -150,7 +150,9 @@ impl Header {
     /// this crate builds on some machine; and if this one has memory for it. If it is trusted: of a table in which
     /// something can be looked up, whatever it was built for.
     pub(crate) fn decode<const IS_TRUSTED: bool>(bytes: &[u8]) -> Result<Self, Error> {
-        if bytes.iter().zip(&MAGIC).any(|(byte, expected)| byte != expected) {
+        let begins_as_one =
+            bytes.first_chunk().map_or_else(|| MAGIC.starts_with(bytes), |first| *first == MAGIC);
+        if !begins_as_one {
             return Err(Error::NotASnapshot);
         }
         // Before the length: the header of another version may be shorter.
