@@ -238,7 +238,7 @@
 //! | The filter was [restored](#snapshots) from a snapshot that was taken before the insert. | Insert again what came after it: [restarts](cookbook#keep-a-filter-across-restarts). |
 //! | A [`Prehashed`] hash, or a [`Hash`](core::hash::Hash) that is not the same on the other machine or in the other release, as that of an `enum` or of types of the standard library can be. | Hash the bytes of the key: [a hash that two processes agree on](cookbook#a-hash-that-two-processes-agree-on). |
 //! | A view of bytes that were damaged and [trusted](CuckooFilterView::from_trusted_bytes), or that changed after it was opened. | Use [`from_bytes`](CuckooFilterView::from_bytes), which checks them. |
-//! | An [`ExpiringCuckooFilter`] has forgotten the item: its window has passed, [the filter was full](Builder::forget_oldest_when_full), or the insert was an `insert_if_absent` that returned `Ok(false)`. | See what it [promises](ExpiringCuckooFilter#what-it-promises). |
+//! | An [`ExpiringCuckooFilter`] has forgotten the item: its window has passed, [the filter was full](Builder::forget_oldest_when_full), or the insert was an `insert_if_absent` that returned `Ok(false)`. | See what it [promises](ExpiringCuckooFilter#guarantees). |
 //!
 //! # What blocks, on whom, and how long
 //!

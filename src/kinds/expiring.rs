@@ -316,7 +316,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// How many generations ago `item` was inserted last: 0 in the present one, and N - 1 at the most. `None`: not
-    /// within the window. As [`contains`](Self::contains), it does not look at the [clock](Self#time): what has passed
+    /// within the window. As [`contains`](Self::contains), it does not look at the [clock](ExpiringCuckooFilter#time): what has passed
     /// since the last insert is not in it.
     ///
     /// Of an item that shares the entry of others it is the age of that. Blocks as
@@ -586,7 +586,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Forgets the oldest generation, and begins the next one. Returns how many items were forgotten.
     ///
-    /// [What it costs](Self#what-an-advance-costs): it reads the whole table. Other threads go on meanwhile. Blocks as
+    /// [What it costs](ExpiringCuckooFilter#what-an-advance-costs): it reads the whole table. Other threads go on meanwhile. Blocks as
     /// [`CuckooMaplet::remove_value`](crate::CuckooMaplet::remove_value) does: while another thread advances or
     /// [clears](Self::clear) the filter, at the end of a [`snapshot`](Self::snapshot), and while another thread writes,
     /// for each group of buckets.

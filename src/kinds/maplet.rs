@@ -1113,7 +1113,7 @@ impl<L: Storage, S> Maplet<L, S> {
 impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     forward_to_inner! {
         /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder
-        /// was [given](crate::Builder::max_capacity), or else what a maplet with such [values](Self#layouts) can reach.
+        /// was [given](crate::Builder::max_capacity), or else what a maplet with such [values](CuckooMaplet#layouts) can reach.
         ///
         /// # Examples
         ///

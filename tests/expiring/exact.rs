@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coucal::{AnyLayout, Error, Fixed, Growable, Prehashed, Storage};
 use coucal_reference::format::{self, Class, Geometry};
-use coucal_reference::{HASHER, LAYOUTS, Random, cases, run_cases};
+use coucal_reference::{HASHER, LAYOUTS, Random, cases, hashes, run_cases};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 
@@ -332,5 +332,20 @@ fn growing() {
             builder.max_capacity(capacity.max(20)).build().unwrap()
         };
         check::<Growable<AnyLayout>>(160, new, most_generations(layout), reserve);
+    }
+}
+
+/// A snapshot has as many bytes as the builder says ahead, and 16 for each stashed item.
+#[test]
+fn a_snapshot_is_as_long_as_was_said() {
+    for layout in LAYOUTS.into_iter().filter(|layout| layout.longest_values() > 0) {
+        let builder = builder(layout, 2).capacity(500);
+        let said = builder.figures(500).unwrap().snapshot_bytes;
+        let seen = builder.build().unwrap();
+        for _ in 0..2 {
+            let bytes = seen.snapshot().unwrap().into_bytes().len();
+            assert_eq!(bytes, said + 16 * seen.stats().stashed_entries, "{}", layout.name);
+            seen.insert_all(hashes(5).take(500).map(Prehashed)).unwrap();
+        }
     }
 }

@@ -173,3 +173,19 @@ fn the_number_of_executions() {
     let counts: Result<Vec<_>, _> = (1..=4).map(executions).collect();
     assert_eq!(counts, Ok(in_the_cookbook("executions with two threads")));
 }
+
+/// As many as the cookbook says, to the hundred.
+#[test]
+fn three_threads_with_two_inserts_each() {
+    let executions = check(|| {
+        let filter = Arc::new(CuckooFilter::with_capacity(1000));
+        let insert_two = |own: u64| {
+            let filter = Arc::clone(&filter);
+            loom::thread::spawn(move || (0..2_u64).for_each(|n| filter.insert(&(own, n)).unwrap()))
+        };
+        [0, 1, 2].map(insert_two).map(|thread| thread.join().unwrap());
+    });
+    let hundreds = (executions.expect("it passes") + 50) / 100;
+    let said = format!("about {},{}00.", hundreds / 10, hundreds % 10);
+    assert!(include_str!("../../../docs/cookbook.md").contains(&said), "{said}");
+}
