@@ -358,11 +358,14 @@ impl<'a, const SHIFT: u32> Words<'a, SHIFT> {
     #[must_use]
     #[inline]
     pub fn word(self, index: usize) -> &'a AtomicU64 {
-        if index >= self.len {
-            missing();
-        }
+        self.get(index).unwrap_or_else(|| missing())
+    }
+
+    /// A word, if it is there.
+    #[inline]
+    pub(crate) fn get(self, index: usize) -> Option<&'a AtomicU64> {
         // SAFETY: the word is there, in this piece, and lives as long as the array.
-        unsafe { &*self.start(index >> SHIFT).wrapping_add(index) }
+        (index < self.len).then(|| unsafe { &*self.start(index >> SHIFT).wrapping_add(index) })
     }
 
     /// Some words that are there.

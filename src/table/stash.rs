@@ -15,13 +15,14 @@
 //!   is left; then the cell. Copy, bump, clear: as in a kick.
 //!
 //! **Lookups** compare the version with one that has no such bit: so one of a group of which something is stashed fails
-//! to validate, and goes on in `contains_slow`. That looks at the cells, and compares the version as it was before the
-//! words. Words before cells: a lookup that reads a word after a removal also sees all cells that were there before it.
-//! The other way, an entry leaves the cells after the version was bumped.
+//! to validate, and goes on in `contains_slow`. That reads the *marks*, which mostly say that nothing of the item is
+//! stashed, and else the cells, and compares the version as it was before the words. Words before marks and cells: a
+//! lookup that reads a word after a removal also sees all marks and cells that were there before it. The other way, an
+//! entry leaves the cells, and then its marks, after the version was bumped.
 //!
 //! **One stripe is enough to know.** What is stashed of an item changes only under both of its stripes. So who holds one
-//! of them asks the tags of the cells, without the mutex, and the answer that nothing of the item is stashed is certain:
-//! what others have stashed costs an item no lock.
+//! of them asks the marks and the cells, without the mutex, and the answer that nothing of the item is stashed is
+//! certain: what others have stashed costs an item no lock.
 //!
 //! **Back.** Where a removal frees a slot and another value of the same key is stashed, that goes back at once. Of other
 //! removals of an item of a group of which something is stashed, one in [`REMOVALS_PER_LOOK`] looks at up to
@@ -93,8 +94,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// The cells of a group, if something was ever stashed.
     #[inline]
     fn cells_of(self, group: usize) -> Option<&'a Cells> {
-        let shards = self.state.shared.stash.shards();
-        shards.get(group & shards.len().checked_sub(1)?)
+        self.state.shared.stash.of_group(group)
     }
 
     /// The number of a group in its shard.
@@ -123,12 +123,26 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     #[inline]
     fn query(self, key: Key, with_value: bool) -> StashQuery {
         let mask = if with_value { u32::MAX } else { self.key_bits() };
-        let mut item = key.even();
+        StashQuery { item: self.even(key), mask }
+    }
+
+    /// As `even`, without the value.
+    #[inline(always)]
+    fn key_at_even(self, key: Key) -> Place {
+        let Place { position, entry } = self.even(key);
+        let bits = entry.bits() & self.key_bits();
+        Place { position, entry: Entry::knowing(bits.into(), entry.known()) }
+    }
+
+    /// An item at its even position.
+    #[inline(always)]
+    fn even(self, key: Key) -> Place {
+        let Place { position, mut entry } = key.even();
         if !B::GROWS {
             // As it is; the compiler knows it now.
-            item.entry = Entry::knowing(item.entry.bits().into(), 0);
+            entry = Entry::knowing(entry.bits().into(), 0);
         }
-        StashQuery { item, mask }
+        Place { position, entry }
     }
 
     /// Whether the cells of the stash certainly hold nothing of the item, whatever its value is: mostly right where it
@@ -137,13 +151,30 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     #[inline(always)]
     pub(super) fn stash_lacks(self, key: Key) -> bool {
         let cells = self.cells_of(self.group_of(key));
-        cells.is_some_and(|cells| cells.lacks(self.query(key, false)))
+        cells.is_some_and(|cells| cells.lacks(self.key_at_even(key)))
+    }
+
+    /// As `stash_lacks`, by the marks alone: mostly right, too.
+    #[inline(always)]
+    pub(super) fn stash_marks_lack(self, key: Key) -> bool {
+        let cells = self.cells_of(self.geometry().version_group(key));
+        cells.is_some_and(|cells| cells.marks_lack(self.key_at_even(key)))
     }
 
     /// Whether something of the item may be stashed, whatever its value is: `false` is certain. Called while one of its
     /// stripes is held, and takes no lock.
-    fn may_be_stashed(self, key: Key) -> bool {
-        self.versions().any_stashed(self.geometry().version_group(key)) && !self.stash_lacks(key)
+    #[inline]
+    pub(super) fn may_be_stashed(self, key: Key) -> bool {
+        let Key { entry, first, second } = key;
+        self.versions().any_stashed(self.geometry().version_group(key))
+            && self.may_be_in_cells(entry, first, second)
+    }
+
+    /// The same, where something of the group is stashed. See [`Key`] for the arguments.
+    #[cold]
+    #[inline(never)]
+    fn may_be_in_cells(self, entry: Entry, first: u64, second: u64) -> bool {
+        !self.stash_lacks(Key { entry, first, second })
     }
 
     /// Calls `found` with what a slot would hold of each entry of the item, with its value, or whatever its value is.

@@ -16,13 +16,13 @@ models! {
         let hops = two_hops::<L>((3, 0), (2, 3));
         adding(hops, |_, [near, far, new, low, high]| [near, far, low, high, new])
     }, |t, new| assert!(t.insert(new)));
-    // Two locks, the lengths and the copies, two words of a cell, the tags and the version.
+    // Two locks, the lengths and the copies, two words of a cell, the tags, the marks and the version.
     writer_stopped_at_each_step_of_an_insert_into_the_stash = stopped_at_each_step(
-        8, STEPS_WITH_STASH, beside_what_is_stashed::<L>, |t, x| assert!(t.insert(x)),
+        9, STEPS_WITH_STASH, beside_what_is_stashed::<L>, |t, x| assert!(t.insert(x)),
     );
-    // Two locks, the version, the cell and the copies.
+    // Two locks, the version, the cell, the copies and the marks.
     writer_stopped_at_each_step_of_a_removal_from_the_stash = stopped_at_each_step(
-        5, STEPS_WITH_STASH, || storing(beside_what_is_stashed::<L>(), |s, [.., x]| s.stash(&[x])),
+        6, STEPS_WITH_STASH, || storing(beside_what_is_stashed::<L>(), |s, [.., x]| s.stash(&[x])),
         |t, x| assert!(t.remove(x)),
     );
     // The words of the mirror, two stripes for their flags, two words, and two stripes again.
@@ -85,9 +85,9 @@ impl Gate {
     }
 }
 
-/// Steps of a round that reads the stash: the number of lines twice, which pieces there are twice, and no more than two
-/// words of tags and six of cells.
-const STEPS_WITH_STASH: usize = STEPS + 4 + 8;
+/// Steps of a round that reads the stash: the number of lines twice, which pieces there are twice, a word of marks, and no
+/// more than two words of tags and six of cells.
+const STEPS_WITH_STASH: usize = STEPS + 4 + 9;
 
 /// Two full buckets. `x` has no room, beside what is stashed.
 ///

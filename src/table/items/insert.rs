@@ -174,7 +174,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
-    /// has changed something meanwhile, or something of its group is stashed.
+    /// has changed something meanwhile, or it may be stashed.
     #[inline(always)]
     pub(in crate::table) fn store_absent(
         self,
@@ -192,8 +192,16 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let placement = self.buckets.placement();
         let is_same = buckets.iter().all(|&bucket| bucket.is_of(placement))
             && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());
+        // The insert of an expiring filter has no register left to ask more precisely.
+        let may_be_stashed = || {
+            if duplicates == Duplicates::Stamp {
+                self.versions().any_stashed(self.geometry().version_group(key))
+            } else {
+                self.may_be_stashed(key)
+            }
+        };
         is_same
-            && !self.versions().any_stashed(self.geometry().version_group(key))
+            && !may_be_stashed()
             && self.store_in(&locked, select_unpredictable(in_first, buckets[0], buckets[1]), place)
     }
 

@@ -62,19 +62,26 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             return true;
         }
         let key = Key { entry, first, second };
-        let version = self.versions().of_stashed(self.geometry().version_group(key), version);
+        let before = self.versions().of_stashed(self.geometry().version_group(key), version);
         // The end of the first round, as it mostly is.
-        if self.stash_lacks(key) && version.validate_with_stash() {
+        if self.stash_marks_lack(key) && before.validate_with_stash() {
             return false;
         }
-        self.contains_inconclusive::<WITH_VALUE>(key.places()[0])
+        self.contains_inconclusive::<WITH_VALUE>(key.places()[0], version)
     }
 
-    /// The rest of a lookup whose first round was inconclusive. See [`Key`] for the argument.
+    /// The rest of the first round of a lookup, where the marks do not tell whether something of the item is stashed, and
+    /// all other rounds. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
-    fn contains_inconclusive<const WITH_VALUE: bool>(self, place: Place) -> bool {
+    fn contains_inconclusive<const WITH_VALUE: bool>(self, place: Place, version: u64) -> bool {
         let key = self.geometry().key_of(place);
+        let version = self.versions().of_stashed(self.geometry().version_group(key), version);
+        let mut found = false;
+        let is_complete = self.read_stash(key, WITH_VALUE, |_| found = true);
+        if found || is_complete && version.validate_with_stash() {
+            return found;
+        }
         let look = |_| self.look_once(key, WITH_VALUE);
         (1..MAX_LOOKUP_ROUNDS).find_map(look).unwrap_or_else(|| {
             // Relaxed: a number that orders nothing.
@@ -242,7 +249,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         least
     }
 
-    /// One round. `None`: something of the group was moved meanwhile.
+    /// One round. `None`: something of the group was moved meanwhile, or is stashed.
     // Always inlined: what it returns is more than registers take.
     #[inline(always)]
     fn try_get(self, key: Key) -> Option<Candidates> {
@@ -255,7 +262,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         version.validate().then(|| Read { key, buckets, words }.values())
     }
 
-    /// The rest of a read of the values of a key whose first round saw something move: some more rounds, and then both
+    /// The rest of a read of the values of a key whose first round was inconclusive: some more rounds, and then both
     /// words under their stripes. Stores in `found` what `in_words` makes of the values in the words, and then `add` of
     /// each one in the stash. See [`Key`] for the first argument.
     #[cold]
@@ -290,7 +297,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let mut found = in_words(self.read_valid(key).values());
         // After the words: see `stash`.
         let is_complete = !version.any_stashed()
-            || self.stash_lacks(key)
+            || self.stash_marks_lack(key)
             || self.read_stash(key, KEY, |bits| add(&mut found, self.value_in(bits.into())));
         (is_complete && version.validate_with_stash()).then_some(found)
     }

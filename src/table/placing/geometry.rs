@@ -26,9 +26,9 @@ use super::entry::{Entry, GOLDEN, Shape, Values, high_product};
 /// An item as the table sees it.
 ///
 /// The functions that run rarely (`change_slow` and its like) take its first place and compute the rest again. Only
-/// `contains_slow` and `insert_slow` take the three parts: with a place, some of their callers are longer. None takes
-/// the whole: a value of three words passes through memory in a call, so the caller would write it there before it can
-/// branch, and every lookup had some instructions more.
+/// `contains_slow`, `may_be_in_cells` and `insert_slow` take the three parts: with a place, some of their callers are
+/// longer. None takes the whole: a value of three words passes through memory in a call, so the caller would write it
+/// there before it can branch, and every lookup had some instructions more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     pub(crate) entry: Entry,

@@ -13,10 +13,17 @@
 //! | | 39 to 63 | the number of copies; 0 in a cell without an entry |
 //! | second | | what is known of the even one of the two positions |
 //!
-//! A word for each line has a *tag* for each cell, seven bits of the hash of its entry, as in Abseil's Swiss tables.
-//! The eighth bits say which ways *pass* the line, those of entries that found no cell there: one bit for an eighth of
-//! all ways, as in Boost's flat maps. A way ends at the first line that it does not pass. So most lookups of an entry
-//! that is not there read one word of tags, and branch as the last one did.
+//! A line has two more words, side by side:
+//!
+//! * *Tags*: seven bits of the hash of the entry of each cell, as in Abseil's Swiss tables. The eighth bits say which ways
+//!   *pass* the line, those of entries that found no cell there: one bit for an eighth of all ways, as in Boost's flat
+//!   maps. A way ends at the first line that it does not pass.
+//! * *Marks*: a Bloom filter of the entries whose ways begin at the line, wherever their cells are. Each of them has three
+//!   bits, which its hash names (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", JEA 2009).
+//!
+//! A lookup of an entry reads the marks first. If the entry is not there, they mostly say so: 97 % of the time where the
+//! cells are as full as they get, and 99 % where they are half as full. (The tags said so 77 to 89 % of the time, and a
+//! branch that is predicted wrongly takes longer than all else.)
 //!
 //! The way of an entry, line by line, depends on its core and its position, not on its value: so all values of a key
 //! are met on one way. Entries of different lengths are on different ways, the longest of which is looked at first.
@@ -43,6 +50,8 @@ const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
 const SHIFT: u32 = if cfg!(coucal_model) { 3 } else { 7 };
 /// Lines in a piece, as a power of two.
 const LINES_SHIFT: u32 = SHIFT - 1 - LINE.ilog2();
+/// Words of a piece of the heads of lines, as a power of two: a line has two.
+const HEADS_SHIFT: u32 = LINES_SHIFT + 1;
 /// The least number of lines, but for none.
 const FEWEST_LINES: usize = 1 << LINES_SHIFT;
 
@@ -95,8 +104,8 @@ pub(in crate::table) struct Match {
 pub(in crate::table) struct Cells {
     /// The number of lines in use, 0 or a power of two, in the lower half; and in the upper one how often it has changed.
     lines: AtomicU64,
-    /// A word for each line.
-    tags: PieceArray<LINES_SHIFT>,
+    /// Two words for each line: its tags and its marks.
+    heads: PieceArray<HEADS_SHIFT>,
     /// Two words for each cell.
     words: PieceArray<SHIFT>,
     /// Bit n is set if there may be entries that know n + 1 bits, or in a table of fixed size bit 0.
@@ -147,7 +156,7 @@ fn cells_of(line: usize) -> impl Iterator<Item = usize> + Clone {
 /// The cells as the writer sees them.
 #[derive(Clone, Copy)]
 struct Array<'a> {
-    tags: Words<'a, LINES_SHIFT>,
+    heads: Words<'a, HEADS_SHIFT>,
     words: Words<'a, SHIFT>,
     /// The number of lines.
     lines: usize,
@@ -176,7 +185,11 @@ impl Array<'_> {
     }
 
     fn tags(self, line: usize) -> u64 {
-        self.tags.word(line).load(Ordering::Relaxed)
+        self.heads.word(2 * line).load(Ordering::Relaxed)
+    }
+
+    fn marks(self, line: usize) -> u64 {
+        self.heads.word(2 * line + 1).load(Ordering::Relaxed)
     }
 
     fn set_first(self, at: usize, first: u64, order: Ordering) {
@@ -185,7 +198,13 @@ impl Array<'_> {
 
     /// Release, as in `store`.
     fn set_tags(self, line: usize, tags: u64) {
-        self.tags.word(line).store(tags, Ordering::Release);
+        self.heads.word(2 * line).store(tags, Ordering::Release);
+    }
+
+    /// Stores the marks of a line: at each instant those of all entries whose ways begin there, and maybe others.
+    fn set_marks(self, line: usize, marks: u64) {
+        // Release: pairs with the load in `is_unmarked`.
+        self.heads.word(2 * line + 1).store(marks, Ordering::Release);
     }
 
     /// Stores an entry in a cell that has none.
@@ -202,6 +221,11 @@ impl Array<'_> {
         let mut is_passed = true;
         way(home, self.lines)
             .take_while(move |&line| mem::replace(&mut is_passed, self.tags(line) & HIGHS != 0))
+    }
+
+    /// Stores the marks of all lines.
+    fn set_all_marks(self, marks: Vec<u64>) {
+        marks.into_iter().enumerate().for_each(|(line, marks)| self.set_marks(line, marks));
     }
 
     /// Which eighths of all ways pass a line.
@@ -228,6 +252,13 @@ fn name(entry: Entry) -> u64 {
     u64::from(entry.bits()) | u64::from(entry.known()) << KNOWN
 }
 
+/// The hash of an entry, by its name without the value: names the line at which its way begins, its tag and its marks. Who
+/// cannot predict the hashes of items cannot choose entries that have the same.
+#[inline]
+fn hash(key: u64, position: u64) -> u64 {
+    geometry::mix(position ^ key.rotate_left(KNOWN))
+}
+
 /// The tag of an entry with this hash.
 #[inline]
 fn tag(hash: u64) -> u64 {
@@ -250,6 +281,12 @@ fn passing_of(eighth: usize) -> u64 {
 #[inline]
 fn passing(hash: u64) -> u64 {
     passing_of(eighth(hash))
+}
+
+/// The marks of an entry with this hash.
+#[inline]
+fn marks_of(hash: u64) -> u64 {
+    1 << (hash >> 32 & 63) | 1 << (hash >> 38 & 63) | 1 << (hash >> 44 & 63)
 }
 
 /// The number of copies in the first word of a cell.
@@ -292,7 +329,7 @@ impl Cells {
         of_groups.resize(groups, 0);
         Ok(Self {
             lines: AtomicU64::new(0),
-            tags: PieceArray::new(),
+            heads: PieceArray::new(),
             words: PieceArray::new(),
             lengths: AtomicU64::new(0),
             entries: Count::new(0),
@@ -302,73 +339,78 @@ impl Cells {
         })
     }
 
-    /// By which the line is chosen at which the way of an entry begins, and its tag. Who cannot predict the hashes of
-    /// items cannot choose entries that have the same.
+    /// The hash of an entry, by its name with the value.
     #[inline]
     fn hash(&self, name: u64, position: u64) -> u64 {
-        let key = name & (u64::from(self.key) | LENGTH);
-        geometry::mix(position ^ key.rotate_left(KNOWN))
+        hash(name & (u64::from(self.key) | LENGTH), position)
     }
 
-    /// Calls `look` with an item of each length of which there may be entries that are query, the longest first, until
-    /// it says no. Says whether it never did.
-    #[inline]
-    fn of_each_length(&self, item: Entry, mut look: impl FnMut(Entry) -> bool) -> bool {
-        if item.known() == 0 {
-            return look(item);
-        }
-        // Relaxed: stored before the version was bumped that let the caller look here, or under the mutex.
-        let mut lengths = self.lengths.load(Ordering::Relaxed);
-        while let Some(length) = lengths.checked_ilog2() {
-            lengths ^= 1 << length;
-            if length < item.known() && !look(Entry::knowing(item.bits().into(), length + 1)) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Whether certainly no entry is there that is query. `false`: there is one, or the number of lines has changed
-    /// meanwhile. Takes no lock.
+    /// Returns the item with each length of which there may be entries that are query, the longest first.
     #[inline(always)]
-    pub(in crate::table) fn lacks(&self, query: StashQuery) -> bool {
+    fn of_each_length(&self, item: Entry) -> impl Iterator<Item = Entry> {
+        let known = item.known();
+        let mut lengths = if known == 0 {
+            1
+        } else {
+            // Relaxed: stored before the version was bumped that let the caller look here, or under the mutex.
+            self.lengths.load(Ordering::Relaxed) & (u64::MAX >> (u64::BITS - known))
+        };
+        iter::from_fn(move || {
+            let length = lengths.checked_ilog2()?;
+            lengths ^= 1 << length;
+            Some(Entry::knowing(item.bits().into(), known.min(length + 1)))
+        })
+    }
+
+    /// Whether the marks say that no entry of a key is there, which then is certain. The key is an item whose bits of the
+    /// value are 0. `false`: there may be one, or the number of lines has changed meanwhile. Takes no lock.
+    #[inline(always)]
+    pub(in crate::table) fn marks_lack(&self, key: Place) -> bool {
         // Acquire and Relaxed, as in `read`.
         let lines = self.lines.load(Ordering::Acquire);
-        let item = query.item.entry;
-        let lacks = if item.known() == 0 {
-            self.lacks_length(lines, item, query)
+        let lacks = |entry| self.is_unmarked(lines, entry, key.position);
+        // A table of fixed size has no loop.
+        let lacks = if key.entry.known() == 0 {
+            lacks(key.entry)
         } else {
-            self.of_each_length(item, |entry| self.lacks_length(lines, entry, query))
+            self.of_each_length(key.entry).all(lacks)
         };
         lacks && self.lines.load(Ordering::Relaxed) == lines
     }
 
-    /// As `lacks`, of the length of `entry`: mostly by the tags of one line.
+    /// Whether the line at which the way of this entry begins lacks one of its marks.
     #[inline(always)]
-    fn lacks_length(&self, lines: u64, entry: Entry, query: StashQuery) -> bool {
-        let Some(mask) = (lines as u32).checked_sub(1) else {
+    fn is_unmarked(&self, lines: u64, entry: Entry, position: u64) -> bool {
+        let hash = hash(name(entry), prefix(position, entry.known()));
+        let line = (hash as u32 & (lines as u32).wrapping_sub(1)) as usize;
+        // Not there: there are no lines. (After `clear` there may be marks without lines, of no entry.)
+        let Some(marks) = self.heads.view().get(2 * line + 1) else {
             return true;
         };
-        let hash = self.hash(name(entry), prefix(query.item.position, entry.known()));
-        // Acquire, as in `scan`.
-        let tags = self.tags.view().word((hash as u32 & mask) as usize).load(Ordering::Acquire);
-        (with_tag(tags, tag(hash)) | tags & passing(hash)) == 0 || !self.holds(lines, entry, query)
+        // Acquire: pairs with the store of `set_marks`. Who misses marks since they were taken back sees the version that
+        // was bumped before, or the new number of lines.
+        marks_of(hash) & !marks.load(Ordering::Acquire) != 0
+    }
+
+    /// As `marks_lack`. Looks at the cells where the marks do not tell.
+    #[inline(always)]
+    pub(in crate::table) fn lacks(&self, key: Place) -> bool {
+        self.marks_lack(key) || self.cells_lack(key.position, key.entry)
     }
 
     #[cold]
     #[inline(never)]
-    fn holds(&self, lines: u64, entry: Entry, query: StashQuery) -> bool {
+    fn cells_lack(&self, position: u64, entry: Entry) -> bool {
         let mut holds = false;
-        self.scan_length(lines, entry, query, |_| holds = true);
-        holds
+        let query = StashQuery { item: Place { position, entry }, mask: self.key };
+        self.read(query, |_| holds = true) && !holds
     }
 
     /// Calls `found` with each entry that is query, the longest first.
     fn scan(&self, lines: u64, query: StashQuery, mut found: impl FnMut(Match)) {
-        self.of_each_length(query.item.entry, |entry| {
+        for entry in self.of_each_length(query.item.entry) {
             self.scan_length(lines, entry, query, &mut found);
-            true
-        });
+        }
     }
 
     /// As `scan`, of the length of `entry`.
@@ -382,11 +424,11 @@ impl Cells {
     ) {
         let (name, position) = (name(entry), prefix(item.position, entry.known()));
         let (hash, mask) = (self.hash(name, position), u64::from(mask) | LENGTH);
-        let (tags, words) = (self.tags.view(), self.words.view());
+        let (heads, words) = (self.heads.view(), self.words.view());
         for line in way(hash as usize, lines as u32 as usize) {
             // Acquire, as all loads here: they pair with the stores of the writer. Who misses an entry since it was
             // taken out sees the version that was bumped before, or the new number of lines.
-            let tags = tags.word(line).load(Ordering::Acquire);
+            let tags = heads.word(2 * line).load(Ordering::Acquire);
             let mut equal = with_tag(tags, tag(hash));
             while equal != 0 {
                 let at = line * LINE + equal.trailing_zeros() as usize / 8;
@@ -430,7 +472,7 @@ impl Cells {
     }
 
     pub(in crate::table) fn heap_bytes(&self, groups: usize) -> usize {
-        self.tags.heap_bytes() + self.words.heap_bytes() + groups * size_of::<u32>()
+        self.heads.heap_bytes() + self.words.heap_bytes() + groups * size_of::<u32>()
     }
 
     /// Waits while another thread writes.
@@ -571,7 +613,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// After an entry was taken out: finds out again whose ways pass the lines that it had passed.
+    /// After an entry was taken out: finds out again whose ways pass the lines that it had passed, and which marks the
+    /// line has at which its way begins.
     pub(in crate::table) fn forget_way(&mut self, found: Match) {
         let array = self.array();
         // Its name is still in its cell.
@@ -580,13 +623,17 @@ impl<'a> Writer<'a> {
         if passed > 0 {
             self.cells.update_passing(array, home, passed);
         }
+        array.set_marks(home, self.cells.marks_from(array, home));
         self.shrink();
     }
 
-    /// The same, after any number of entries were taken out.
+    /// The same, after any number of entries were taken out. Without memory for that, marks stay.
     pub(in crate::table) fn forget_ways(&mut self) {
         let array = self.array();
         self.cells.update_passing(array, 0, array.lines);
+        if let Ok(marks) = self.cells.all_marks(array, array.lines) {
+            array.set_all_marks(marks);
+        }
         self.shrink();
     }
 
@@ -606,7 +653,10 @@ impl<'a> Writer<'a> {
     pub(in crate::table) fn clear(&mut self) {
         let array = self.array();
         (0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));
-        (0..array.lines).for_each(|line| array.set_tags(line, 0));
+        (0..array.lines).for_each(|line| {
+            array.set_tags(line, 0);
+            array.set_marks(line, 0);
+        });
         self.set_lines(0);
         self.owned.changes += 1;
         self.owned.of_groups.fill(0);
@@ -703,7 +753,7 @@ impl<'a> Writer<'a> {
         let (cells, old) = (self.cells, self.array());
         // Half of a word counts them.
         u32::try_from(lines).map_err(|_| NoMemory { bytes: usize::MAX })?;
-        cells.tags.try_reach(lines)?;
+        cells.heads.try_reach(2 * lines)?;
         cells.words.try_reach(2 * LINE * lines)?;
         let new = cells.array(lines as u64);
         // The cells of the entries that move, each with the place in this list of another one whose way begins at the
@@ -711,11 +761,12 @@ impl<'a> Writer<'a> {
         let mut moved: Vec<(usize, Option<usize>)> = try_with_capacity(self.len())?;
         let mut last = try_with_capacity(lines)?;
         last.resize(lines, None);
+        let marks = cells.all_marks(old, lines)?;
         for at in 0..old.len() {
             let Some(words) = old.held(at) else { continue };
-            // The others are behind the beginning of their ways, which pass all lines up to them.
+            // The others are behind the beginning of their ways, which pass all lines up to them, and their marks are there.
             let (home, line) = (cells.home(new, words), at / LINE);
-            if home > line || line >= lines {
+            if home > line || line >= lines || home != cells.home(old, words) {
                 let before = last[home].replace(moved.len());
                 moved.push((at, before));
             }
@@ -728,6 +779,8 @@ impl<'a> Writer<'a> {
         self.set_lines(lines);
         moved.into_iter().for_each(take_out);
         cells.update_passing(new, 0, lines);
+        // Last: who still reads by the old number needs the marks that now go.
+        new.set_all_marks(marks);
         Ok(())
     }
 
@@ -742,7 +795,7 @@ impl<'a> Writer<'a> {
 /// For the writer.
 impl Cells {
     fn array(&self, lines: u64) -> Array<'_> {
-        Array { tags: self.tags.view(), words: self.words.view(), lines: lines as u32 as usize }
+        Array { heads: self.heads.view(), words: self.words.view(), lines: lines as u32 as usize }
     }
 
     /// The hash of an entry with these words.
@@ -773,6 +826,23 @@ impl Cells {
         None
     }
 
+    /// The marks of all entries whose ways begin at this line.
+    fn marks_from(&self, array: Array<'_>, home: usize) -> u64 {
+        let held = array.run(home).flat_map(cells_of).filter_map(|at| array.held(at));
+        held.filter(|&words| self.home(array, words) == home)
+            .fold(0, |marks, words| marks | marks_of(self.hash_of(words)))
+    }
+
+    /// The marks that each line has for the entries of `array` if there are `lines` of them.
+    fn all_marks(&self, array: Array<'_>, lines: usize) -> Result<Vec<u64>, NoMemory> {
+        let mut marks = try_with_capacity(lines)?;
+        marks.resize(lines, 0);
+        for hash in (0..array.len()).filter_map(|at| array.held(at)).map(|it| self.hash_of(it)) {
+            marks[hash as usize & (lines - 1)] |= marks_of(hash);
+        }
+        Ok(marks)
+    }
+
     /// Stores entries for which there is room, each in the first cell of its way that has none. They come in the order
     /// of the lines at which their ways begin.
     fn put_in_order(&self, array: Array<'_>, entries: impl Iterator<Item = CellWords>) {
@@ -786,6 +856,7 @@ impl Cells {
                 next += 1;
             }
             array.store(next % array.len(), words, tag(hash));
+            array.set_marks(home, array.marks(home) | marks_of(hash));
             let said = &mut said[eighth(hash)];
             for line in (home.max(*said)..next / LINE).map(|line| line & array.mask()) {
                 array.set_tags(line, array.tags(line) | passing(hash));
@@ -843,6 +914,18 @@ mod tests {
         Place { position: prefix(position, entry.known()), entry }
     }
 
+    /// An item without its value.
+    fn key_of(Place { position, entry }: Place) -> Place {
+        place(position, (entry.bits() & KEY).into(), entry.known())
+    }
+
+    /// Whether each line has the marks of the entries whose ways begin there, and no others.
+    fn has_exact_marks(writer: &Writer<'_>) -> bool {
+        let array = writer.array();
+        let marks = writer.cells.all_marks(array, array.lines).unwrap();
+        (0..array.lines).all(|line| array.marks(line) == marks[line])
+    }
+
     #[test]
     fn the_cells_with_a_tag() {
         let mut random = crate::random::random(1);
@@ -885,6 +968,24 @@ mod tests {
             let most = counts.map(|counts| counts.into_iter().max().unwrap());
             // Sixteen each, or 256 each.
             assert!(most[0] < 64 && most[1] < 512 && most[2] < 64, "{most:?}");
+        }
+    }
+
+    /// Of keys that are not there, few have all three marks nonetheless: about as many as chance gives them.
+    #[test]
+    fn few_absent_keys_have_all_marks() {
+        // As full as lines get, and half as full.
+        for (entries, one_in) in [(7 * 128, 20), (7 * 64 + 1, 100)] {
+            let cells = Cells::try_new(GROUPS, u32::MAX).unwrap();
+            let item = |n: u64| place(2 * n, 1, 64);
+            for n in 0..entries {
+                cells.lock().add(0, Stashed { place: item(n), copies: 1 }).unwrap();
+            }
+            assert_eq!(cells.lock().array().lines, 128);
+            let absent = 100_000;
+            let marked =
+                (entries..entries + absent).filter(|&n| !cells.marks_lack(item(n))).count();
+            assert!(one_in * marked < absent as usize, "{marked} with {entries} entries");
         }
     }
 
@@ -989,7 +1090,7 @@ mod tests {
             for &words in &words {
                 let Stashed { place: item, copies } = Stashed::of_words(words);
                 assert_eq!(writer.copies_of(item), copies);
-                assert!(!cells.lacks(StashQuery { item, mask: u32::MAX }));
+                assert!(!cells.lacks(key_of(item)));
                 let found = writer.longest(StashQuery { item, mask: u32::MAX }).unwrap();
                 writer.take(0, found, copies);
                 writer.forget_way(found);

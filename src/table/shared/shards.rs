@@ -5,6 +5,7 @@
 use super::cells::Cells;
 use crate::sync::SetOnce;
 use crate::sync::memory::{NoMemory, try_with_capacity};
+use crate::sync::power_of_two::PowerOfTwoSlice;
 
 /// Groups of versions for each shard in larger tables: so no table has more shards than it has versions at first, and
 /// groups that share a version are in one shard.
@@ -13,7 +14,7 @@ const GROUPS_PER_SHARD: usize = if cfg!(coucal_model) { 1 << 30 } else { 128 };
 /// The shards of the stash.
 pub(in crate::table) struct Shards {
     /// A power of two of them.
-    shards: SetOnce<Box<[Cells]>>,
+    shards: SetOnce<PowerOfTwoSlice<Cells>>,
     /// The number of groups of items, a power of two. A table that grows may have fewer versions by now.
     pub(in crate::table) groups: usize,
 }
@@ -30,6 +31,12 @@ impl Shards {
         self.shards.get().map_or(&[], |shards| shards)
     }
 
+    /// The shard of the items of this group, if something was ever stashed.
+    #[inline]
+    pub(in crate::table) fn of_group(&self, group: usize) -> Option<&Cells> {
+        Some(self.shards.get()?.at(group))
+    }
+
     /// The shards, which are allocated if they are not there.
     pub(in crate::table) fn try_shards(&self, key: u32) -> Result<&[Cells], NoMemory> {
         if self.shards.get().is_none() {
@@ -39,7 +46,7 @@ impl Shards {
                 shards.push(Cells::try_new(self.groups / count, key)?);
             }
             // Another thread may have been faster.
-            drop(self.shards.set(shards.into_boxed_slice()));
+            drop(self.shards.set(PowerOfTwoSlice::new(shards.into_boxed_slice())));
         }
         Ok(self.shards())
     }

@@ -137,9 +137,6 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
     scan_length "let first = words.word(2 * at).load(Ordering::SeqCst);":
         "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
     take "array.set_first(at, left, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
-    lacks_length "let tags = self.tags.view().word((hash as u32 & mask) as usize).load(Ordering::Acquire);":
-        "Relaxed, not Acquire",
-        "argued there; no model has an entry that takes the cell of another, with another tag, in its first line";
     add "array.set_first(at, copies, Ordering::Release);":
         "Relaxed, not Release",
         "the entry is there before: who must see it has seen the version of its first copy";
@@ -229,9 +226,26 @@ pub const FAULTS: &[Fault] = faults! {
     set_lines: "the number of lines comes back as it was"
         replace "(self.lines() >> u32::BITS) + 1" with "self.lines() >> u32::BITS"
         => "stash::halving_and_doubling_against_lookup";
-    lacks: "a lookup does not look again at the number of lines"
+    marks_lack: "a lookup does not look again at the number of lines"
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
         => "stash::doubling_against_lookup";
+    put_in_order: "an entry is stashed without its marks"
+        without "array.set_marks(home, array.marks(home) | marks_of(hash));"
+        => "stash::insert_known_to_a_lookup";
+    forget_way: "one entry less, and its line has no marks"
+        replace "self.cells.marks_from(array, home)" with "0" => "stash::passed_line_against_lookup";
+    marks_from: "the marks of a line leave out entries that found no cell there"
+        replace "array.run(home)" with "[home].into_iter()" => "stash::passed_line_against_lookup";
+    resize: "lines lose marks before the number of lines is stored"
+        put "new.set_all_marks(marks);" before "self.set_lines(lines);" => "stash::doubling_against_lookup";
+    contains_slow: "a lookup does not ask the marks of the stash"
+        without "self.stash_marks_lack(key) &&" => "stash::insert_known_to_a_lookup";
+    contains_slow: "a lookup that asks the marks of the stash does not validate the version"
+        replace "before.validate_with_stash()" with "(before.validate_with_stash() | true)"
+        => "stash::kick_in_the_group_against_lookup";
+    store_absent: "an insert_if_absent does not ask whether the item is stashed"
+        without "&& !may_be_stashed()"
+        => "stash::insert_if_absent_by_the_tags_beside_a_stashed_insert";
     read: "a get does not look again at the number of lines"
         replace "self.lines.load(Ordering::Relaxed) == lines" with "true"
         => "stash::get_beside_doubling";
