@@ -123,20 +123,20 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     #[inline]
     fn query(self, key: Key, with_value: bool) -> StashQuery {
         let mask = if with_value { u32::MAX } else { self.key_bits() };
-        StashQuery { item: self.even(key), mask }
+        StashQuery { item: Self::even(key), mask }
     }
 
     /// As `even`, without the value.
     #[inline(always)]
     fn key_at_even(self, key: Key) -> Place {
-        let Place { position, entry } = self.even(key);
+        let Place { position, entry } = Self::even(key);
         let bits = entry.bits() & self.key_bits();
         Place { position, entry: Entry::knowing(bits.into(), entry.known()) }
     }
 
     /// An item at its even position.
     #[inline(always)]
-    fn even(self, key: Key) -> Place {
+    fn even(key: Key) -> Place {
         let Place { position, mut entry } = key.even();
         if !B::GROWS {
             // As it is; the compiler knows it now.

@@ -222,7 +222,8 @@ pub const FAULTS: &[Fault] = faults! {
         swap "self.set_lines(lines);"
         and "moved.into_iter().for_each(take_out);" => "stash::doubling_against_lookup";
     resize: "half of the lines are given up with the entries that they have"
-        without "|| line >= lines" => "stash::halving_against_lookup";
+        without "|| line >= lines || home != cells.home(old, words)"
+        => "stash::halving_against_lookup";
     set_lines: "the number of lines comes back as it was"
         replace "(self.lines() >> u32::BITS) + 1" with "self.lines() >> u32::BITS"
         => "stash::halving_and_doubling_against_lookup";
