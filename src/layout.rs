@@ -19,7 +19,7 @@ pub use self::candidates::Candidates;
 pub(crate) use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
 pub(crate) use self::semi_sorted::SemiSorted;
-pub(crate) use self::word::{Slot, both};
+pub(crate) use self::word::{Only, Slot, both};
 use crate::arch::Query;
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word; or [`AnyLayout`](crate::AnyLayout), which chooses
@@ -239,7 +239,7 @@ pub trait Encoding: Copy + Send + Sync + 'static {
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues;
 
     /// Parts the slots by one bit: returns those in which it is 0, and those in which it is 1, with a 0 in its place. The
-    /// slots of both keep their order. This, and the three functions below, are of layouts whose tables grow.
+    /// slots of both keep their order. This, and the four functions below, are of layouts whose tables grow.
     fn parted(self, _bit: u32) -> [Self; 2] {
         unreachable!("no table of this layout grows")
     }
@@ -251,6 +251,11 @@ pub trait Encoding: Copy + Send + Sync + 'static {
 
     /// The values of the slots of each word that hold what is sought, of a maplet.
     fn values_matching(_: [Self; 2], _: Query) -> MatchingValues {
+        unreachable!("no table of this layout grows")
+    }
+
+    /// Returns the slot that holds what is sought, if exactly one of both words does.
+    fn only(_: [Self; 2], _: Query) -> Option<Only<Self>> {
         unreachable!("no table of this layout grows")
     }
 
@@ -542,6 +547,16 @@ mod tests {
         for (words, matching) in in_either_and_both(word, &matching) {
             let found = values(Candidates::of(F::values_matching(words, sought), 3));
             assert_eq!(found, values_of(&matching, F::BITS - 3), "{model:x?} {sought:x?}");
+            let only = F::only(words, sought);
+            assert_eq!(only.is_some(), matching.len() == 1, "{model:x?} {sought:x?}");
+            let Some(Only { in_first, slot, without }) = only else {
+                continue;
+            };
+            let longest = F::longest(words, sought, u32::MAX)[usize::from(!in_first)];
+            assert_eq!(longest.map(|(slot, _)| slot), Some(slot), "{model:x?} {sought:x?}");
+            let mut rest = model.clone();
+            rest.retain(|&held| held != slot.bits());
+            assert_eq!(contents(without), sorted(rest), "{model:x?} {sought:x?}");
         }
         let most = ring.bits / 2;
         let lengths = matching.iter().map(|&held| Slot::new(held).known(ring));

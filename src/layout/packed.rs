@@ -1,7 +1,9 @@
 //! The plain layouts: every fingerprint whole, in a lane of its own.
 
+use core::hint::select_unpredictable;
+
 use super::candidates::MatchingValues;
-use super::{Encoding, LayoutId, MAX_SLOTS, Slot, both};
+use super::{Encoding, LayoutId, MAX_SLOTS, Only, Slot, both};
 use crate::arch::{self, Lanes, Query, Ring};
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
@@ -18,6 +20,12 @@ use crate::arch::{self, Lanes, Query, Ring};
 pub struct Packed<const BITS: u32, const SLOTS: usize>(u64);
 
 impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
+    /// Returns the word without the lane that begins at this bit: those above move down by one.
+    #[inline]
+    fn without_lane(word: u64, gap: u32) -> u64 {
+        word ^ ((word ^ (word >> BITS)) & (u64::MAX << gap))
+    }
+
     /// Of the lanes in which a bit is set in `matching`, one whose slot [knows](Slot::known) the most, but no more than
     /// `most`, and how much that is.
     // Always inlined: what it returns is more than registers take.
@@ -92,11 +100,10 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
         self.has_room().then(|| Self(self.0 << BITS | slot.bits()))
     }
 
-    /// The lanes above the gap move down by one.
     #[inline]
     fn without(self, slot: Slot) -> Option<Self> {
-        arch::find::<BITS, SLOTS>(self.0, slot.bits())
-            .map(|gap| Self(self.0 ^ ((self.0 ^ (self.0 >> BITS)) & (u64::MAX << gap))))
+        let gap = arch::find::<BITS, SLOTS>(self.0, slot.bits());
+        gap.map(|gap| Self(Self::without_lane(self.0, gap)))
     }
 
     #[inline]
@@ -136,6 +143,20 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     fn values_matching(words: [Self; 2], sought: Query) -> MatchingValues {
         let words = both(words, Self::bits);
         MatchingValues { words, marks: arch::matching_lanes::<BITS, SLOTS>(words, sought) }
+    }
+
+    #[inline]
+    fn only(words: [Self; 2], sought: Query) -> Option<Only<Self>> {
+        let words = both(words, Self::bits);
+        let marks = arch::matching_lanes::<BITS, SLOTS>(words, sought);
+        if !marks.both.is_power_of_two() {
+            return None;
+        }
+        let in_first = marks.second == 0;
+        let word = select_unpredictable(in_first, words[0], words[1]);
+        let lane = marks.both.trailing_zeros() / BITS;
+        let slot = Slot::new(Lanes::<BITS, SLOTS>::get(word, lane as usize));
+        Some(Only { in_first, slot, without: Self(Self::without_lane(word, lane * BITS)) })
     }
 
     #[inline]

@@ -14,6 +14,14 @@ pub fn both<T, U>([first, second]: [T; 2], mut of: impl FnMut(T) -> U) -> [U; 2]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u64);
 
+/// The only slot of two words that holds what is sought.
+pub struct Only<F> {
+    pub(crate) in_first: bool,
+    pub(crate) slot: Slot,
+    /// The word of the slot, without it.
+    pub(crate) without: F,
+}
+
 impl Slot {
     /// What a slot in use holds.
     #[inline]

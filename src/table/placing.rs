@@ -16,6 +16,7 @@
 //! | `holds_key` | as `holds_item`, of one word; in a filter `false` | no |
 //! | `values` | the values of the item in two words | |
 //! | `copies` | how many entries of the item one word has, now and however much the table grows | by the mask |
+//! | `only` | the entry of the item, if the two words of a growing table hold only one | yes |
 //! | `longest` | of the entries of the item in each of two words one of which the most is known | yes |
 //!
 //! **Invariant:** of one bucket, `slot` and `place` are each other's inverse: what a place becomes in a slot, read
@@ -31,7 +32,7 @@ use self::entry::Values;
 pub(crate) use self::fixed::FixedPlacing;
 use self::geometry::{Geometry, Key, Place};
 pub(crate) use self::growing::{Extent, GrowingPlacing, common_mask};
-use crate::layout::{Candidates, Encoding, MatchingValues, Slot};
+use crate::layout::{Candidates, Encoding, MatchingValues, Only, Slot};
 
 /// The sizes of a table at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +92,12 @@ pub trait Placing: Copy + Send + Sync {
 
     /// The values of the entries that agree, of a maplet.
     fn values_matching<F: Encoding>(read: Read<F, Self>, mask: u64) -> MatchingValues;
+
+    /// Returns the entry of an item of whose position all is known, with its value, if the two words of a growing table hold
+    /// exactly one. In a table of fixed size: `None`.
+    fn only<F: Encoding>(_: Read<F, Self>) -> Option<Only<F>> {
+        None
+    }
 
     /// Of the entries of the item, with its value, in each word one of which the most is known.
     fn longest<F: Encoding>(read: Read<F, Self>) -> [Option<Found>; 2];

@@ -7,16 +7,19 @@
 //! In a growing table the entries of an item differ in how many bits of the position are known, and an entry may
 //! be one of several items. The longest is removed, of which the most is known: an item for which a short one was
 //! stored has no other, but an item with a longer one would be missed if its short relative stayed and was removed
-//! later. Lengths are counted from the lowest bit of the position, and so are the same in both buckets.
+//! later. Lengths are counted from the lowest bit of the position, and so are the same in both buckets. Mostly an item has
+//! exactly one entry: then no length is computed.
+
+use core::hint::select_unpredictable;
 
 use super::seen::Seen;
 use crate::error::InsertError;
-use crate::layout::{Encoding, Slot, both};
+use crate::layout::{Encoding, Only, Slot, both};
 use crate::sync::Ordering;
 use crate::table::buckets::stripes::Locked;
 use crate::table::placing::entry::{Entry, ValueBits};
 use crate::table::placing::geometry::{Key, Place};
-use crate::table::placing::{Bucket, Found};
+use crate::table::placing::{Bucket, Found, Placing};
 use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
@@ -58,12 +61,52 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
         // A hint: a change beside stashed entries of the group is a call of its own. Models leave it out: either way is
         // right, and each old value would be explored.
-        if (cfg!(coucal_model) || !self.versions().any_stashed(self.geometry().version_group(key)))
-            && self.change_seen::<false>(key, change) == Tried::Changed
-        {
-            return Ok(true);
+        if cfg!(coucal_model) || !self.versions().any_stashed(self.geometry().version_group(key)) {
+            let is_changed = if B::GROWS {
+                self.change_only(key, change)
+            } else {
+                self.change_seen::<false>(key, change) == Tried::Changed
+            };
+            if is_changed {
+                return Ok(true);
+            }
         }
         self.change_slow(key.places()[0], change)
+    }
+
+    /// Changes the entry of the item in a growing table, if its buckets hold exactly one: so no length is compared.
+    /// `false`: they hold none or several, another thread has changed something there, or something of the group is stashed.
+    #[inline(always)]
+    fn change_only(self, key: Key, change: Change) -> bool {
+        let placement = self.buckets.placement();
+        let places = key.places();
+        let buckets = both(places, |place| Bucket::of(placement, place));
+        let read = self.read(key, buckets);
+        let Some(Only { in_first, slot, without }) = B::Placing::only(read) else {
+            return false;
+        };
+        let [at, other] = both([in_first, !in_first], |in_first| {
+            let [a, b] = both(buckets, Bucket::number);
+            Bucket::at(placement, select_unpredictable(in_first, a, b))
+        });
+        let locked = self.lock_stripes([at.number()]);
+        // If both words are the same, and are read in the same way, it still is the only one. As in `in_other`, the other
+        // bucket is read under this lock; and as in `read_valid_from`, the extent after the words.
+        let now = self.words_in(buckets);
+        let is_same =
+            both(now, F::bits) == both(read.words, F::bits) && at.is_of(self.buckets.placement());
+        if !is_same || self.versions().any_stashed(self.geometry().version_group(key)) {
+            return false;
+        }
+        let Some(changed) = self.changed_to(without, slot, change) else {
+            return false;
+        };
+        let keeps_key = change == Change::Remove && {
+            let word = select_unpredictable(in_first, now[1].bits(), now[0].bits());
+            other.holds_key(F::from_bits(word), Place::select(!in_first, places))
+        };
+        self.store_changed(&locked, at.number(), changed, key, change, keeps_key);
+        true
     }
 
     /// Looks for a copy without a lock, and changes it under the stripe of its bucket; if something of the group is
@@ -263,7 +306,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// The word with what becomes of one slot that holds this; `None` if no slot does.
     #[inline]
     fn changed(self, word: F, slot: Slot, change: Change) -> Option<F> {
-        let without = word.without(slot)?;
+        self.changed_to(word.without(slot)?, slot, change)
+    }
+
+    /// Returns the word without a slot that held this, with what becomes of it.
+    #[inline]
+    fn changed_to(self, without: F, slot: Slot, change: Change) -> Option<F> {
         match change {
             Change::Remove => Some(without),
             // One word, so a lookup sees the old value or the new one.

@@ -46,7 +46,7 @@ use super::entry::{Entry, Shape, Values};
 use super::geometry::{Geometry, Place};
 use super::{Bucket, Found, Placing, Read, Sizes};
 use crate::arch::{Query, Ring};
-use crate::layout::{Encoding, MatchingValues, Slot, both};
+use crate::layout::{Encoding, MatchingValues, Only, Slot, both};
 
 /// How far a table has grown.
 ///
@@ -339,6 +339,13 @@ impl<V: Values> Placing for GrowingPlacing<V> {
     #[inline]
     fn values_matching<F: Encoding>(read: Read<F, Self>, mask: u64) -> MatchingValues {
         F::values_matching(read.words, Bucket::sought(read, Some(mask)))
+    }
+
+    #[inline]
+    fn only<F: Encoding>(read: Read<F, Self>) -> Option<Only<F>> {
+        // Of an item that is itself an entry, an entry that knows more is none.
+        let is_all_known = read.key.entry.known() == u64::BITS;
+        is_all_known.then(|| F::only(read.words, Bucket::sought(read, None)))?
     }
 
     /// An item that is itself an entry of which little is known has no entries of which more is.

@@ -328,8 +328,8 @@ pub const FAULTS: &[Fault] = faults! {
     insert_as_it_is: "an insert whose path is stale says full"
         replace "backoff.snooze()" with "return Attempt::NoRoom" => REMOVALS;
     change: "a removal whose copy is gone says that there is none"
-        replace "&& self.change_seen::<false>(key, change) == Tried::Changed"
-        with "&& match self.change_seen::<false>(key, change) {
+        replace "self.change_seen::<false>(key, change) == Tried::Changed"
+        with "match self.change_seen::<false>(key, change) {
                 Tried::Unsure => return Ok(false),
                 tried => tried == Tried::Changed,
             }"
@@ -416,6 +416,13 @@ pub const FAULTS: &[Fault] = faults! {
     change_longest: "a removal does not look for a longer entry when it has its stripe"
         replace "other.known > longest.known" with "other.known > u32::MAX - 1"
         => "entries::kick_of_what_is_removed_beside_a_short_entry entries::kick_and_split_of_what_is_removed";
+    change_only: "a removal does not look again whether its entry is the only one"
+        replace "both(now, F::bits) == both(read.words, F::bits)"
+        with "now[usize::from(!in_first)].bits() == read.words[usize::from(!in_first)].bits()"
+        => "entries::kick_of_what_is_removed_beside_a_short_entry entries::kick_and_split_of_what_is_removed";
+    change_only: "a removal of the only entry does not look at the extent again"
+        replace "at.is_of(self.buckets.placement())" with "true"
+        => "entries::kick_and_split_of_what_is_removed";
 
     // Void entries.
     groups_of_what_goes: "a split bumps no version for a void entry"
