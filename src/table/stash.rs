@@ -36,6 +36,7 @@ use super::buckets::stripes::Locked;
 use super::items::insert::Duplicates;
 use super::placing::entry::{Entry, Values};
 use super::placing::geometry::{self, Key, Place};
+use super::shared::cells::packing::Packing;
 use super::shared::cells::{
     CellWords, Cells, MAX_COPIES, Match, Progress, StashQuery, Stashed, Writer,
 };
@@ -86,6 +87,16 @@ impl<B: Buckets> State<B> {
 }
 
 impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
+    /// The shards, which are allocated if they are not there.
+    fn try_shards(self) -> Result<&'a [Cells], NoMemory> {
+        let packing = if B::GROWS {
+            Packing::growing()
+        } else {
+            Packing::fixed(F::BITS, self.buckets.max_buckets())
+        };
+        self.state.shared.stash.try_shards(self.key_bits(), packing)
+    }
+
     #[inline]
     fn group_of(self, key: Key) -> usize {
         self.geometry().version_group(key) & (self.state.shared.stash.groups - 1)
@@ -231,7 +242,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         if entries.is_empty() {
             return Ok(());
         }
-        let shards = self.state.shared.stash.try_shards(self.key_bits())?;
+        let shards = self.try_shards()?;
         for (at, shard) in shards.iter().enumerate() {
             let mut of_shard = Vec::new();
             for &words in entries {
@@ -268,7 +279,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         if self.looks_full() {
             return Err(InsertError::Full);
         }
-        let shards = self.state.shared.stash.try_shards(self.key_bits());
+        let shards = self.try_shards();
         let reserved = shards.and_then(|_| self.lock_cells(key).reserve(1));
         reserved.map_err(|_| InsertError::NoMemoryToStore)
     }

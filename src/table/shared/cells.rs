@@ -4,14 +4,8 @@
 //! comes and goes beside it.
 //!
 //! Open addressing with linear probing (Knuth, "The Art of Computer Programming", volume 3, section 6.4), by *lines* of
-//! eight cells: an entry is in the first line that had room, from that of its hash on. A *cell* is two words:
-//!
-//! | word | bits | meaning |
-//! |---|---|---|
-//! | first | 0 to 31 | the entry as a slot holds it, in a growing table without its ring |
-//! | | 32 to 38 | how many of the lowest bits of the position are known; 0 in a table of fixed size |
-//! | | 39 to 63 | the number of copies; 0 in a cell without an entry |
-//! | second | | what is known of the even one of the two positions |
+//! eight cells: an entry is in the first line that had room, from that of its hash on. [`packing`] says how a *cell* holds
+//! an entry: in one word in tables of fixed size, in two in growing tables.
 //!
 //! A line has two more words, side by side:
 //!
@@ -33,8 +27,12 @@
 //! and the first copy is taken out. A reader that used the old number compares it with the new one, and how often it
 //! has changed: so it also sees that the number has become the old one again.
 
+pub(in crate::table) mod packing;
+
 use core::{iter, mem};
 
+pub(crate) use self::packing::MAX_COPIES;
+use self::packing::{Packing, Sought, is_wide};
 use crate::error::InsertError;
 use crate::layout::Slot;
 use crate::sync::array::{PieceArray, Words};
@@ -46,10 +44,10 @@ use crate::table::placing::geometry::{self, Place};
 
 /// Cells in a line: one for each byte of a word. Two in models.
 const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
-/// Words of a piece of the cells, as a power of two: 1 KiB. Two lines in models.
-const SHIFT: u32 = if cfg!(coucal_model) { 3 } else { 7 };
+/// Cells of a piece, as a power of two: 512 bytes. Two lines in models.
+const SHIFT: u32 = if cfg!(coucal_model) { 2 } else { 6 };
 /// Lines in a piece, as a power of two.
-const LINES_SHIFT: u32 = SHIFT - 1 - LINE.ilog2();
+const LINES_SHIFT: u32 = SHIFT - LINE.ilog2();
 /// Words of a piece of the heads of lines, as a power of two: a line has two.
 const HEADS_SHIFT: u32 = LINES_SHIFT + 1;
 /// The least number of lines, but for none.
@@ -62,17 +60,17 @@ const HIGHS: u64 = ONES << 7;
 /// The highest bit of the byte of each cell of a line.
 const CELLS: u64 = HIGHS >> (u64::BITS as usize - 8 * LINE);
 
-/// Where the parts of the first word of a cell begin.
+/// Where the parts of the first of the words that name an entry begin.
 const KNOWN: u32 = 32;
 const COPIES: u32 = 39;
 /// Mask of the length of an entry.
 const LENGTH: u64 = (1 << COPIES) - (1 << KNOWN);
 /// Mask of the entry and its length.
 const NAME: u64 = (1 << COPIES) - 1;
-/// The most copies that a cell counts.
-pub(crate) const MAX_COPIES: usize = (u64::MAX >> COPIES) as usize;
 
-/// An entry as the words of its cell.
+/// An entry with its copies, as the format of snapshots has it: bits 0 to 31 of the first word are the entry as a slot
+/// holds it, in a growing table without its ring; bits 32 to 38 how many of the lowest bits of the position are known; the
+/// others the number of copies. The second word is what is known of the even position.
 pub(crate) type CellWords = [u64; 2];
 
 /// An entry at the even one of its two positions, of which no more is told than is known; and how many copies
@@ -106,8 +104,11 @@ pub(in crate::table) struct Cells {
     lines: AtomicU64,
     /// Two words for each line: its tags and its marks.
     heads: PieceArray<HEADS_SHIFT>,
-    /// Two words for each cell.
+    /// The first word of each cell.
     words: PieceArray<SHIFT>,
+    /// The second word of each cell. There are none while each entry fits into one word.
+    seconds: PieceArray<SHIFT>,
+    packing: Packing,
     /// Bit n is set if there may be entries that know n + 1 bits, or in a table of fixed size bit 0.
     lengths: AtomicU64,
     /// The number of entries.
@@ -158,6 +159,8 @@ fn cells_of(line: usize) -> impl Iterator<Item = usize> + Clone {
 struct Array<'a> {
     heads: Words<'a, HEADS_SHIFT>,
     words: Words<'a, SHIFT>,
+    seconds: Words<'a, SHIFT>,
+    packing: Packing,
     /// The number of lines.
     lines: usize,
 }
@@ -171,17 +174,34 @@ impl Array<'_> {
     /// The first word of a cell: an entry, unless the number of copies is 0.
     fn first(self, at: usize) -> u64 {
         // Relaxed, here and below: stored under the mutex.
-        self.words.word(2 * at).load(Ordering::Relaxed)
+        self.words.word(at).load(Ordering::Relaxed)
     }
 
     fn second(self, at: usize) -> u64 {
-        self.words.word(2 * at + 1).load(Ordering::Relaxed)
+        self.seconds.word(at).load(Ordering::Relaxed)
+    }
+
+    /// The entry in a cell, or the one that was there last, with no copies.
+    fn last(self, at: usize) -> CellWords {
+        self.packing.unpack(self.first(at), || self.second(at))
+    }
+
+    /// The number of copies of the entry in a cell; 0 if there is no entry.
+    fn copies(self, at: usize) -> usize {
+        self.packing.copies(self.first(at))
     }
 
     /// The entry in a cell, if there is one.
     fn held(self, at: usize) -> Option<CellWords> {
+        (self.copies(at) > 0).then(|| self.last(at))
+    }
+
+    /// Whether a cell holds the entry that is sought, at this position.
+    fn holds(self, at: usize, sought: Sought, position: u64) -> bool {
         let first = self.first(at);
-        (copies_in(first) > 0).then(|| [first, self.second(at)])
+        sought.is_named_by(first)
+            && self.packing.copies(first) > 0
+            && (!is_wide(first) || self.second(at) == position)
     }
 
     fn tags(self, line: usize) -> u64 {
@@ -193,7 +213,13 @@ impl Array<'_> {
     }
 
     fn set_first(self, at: usize, first: u64, order: Ordering) {
-        self.words.word(2 * at).store(first, order);
+        self.words.word(at).store(first, order);
+    }
+
+    /// Stores the number of copies of an entry: fewer than there are.
+    fn set_fewer_copies(self, at: usize, copies: usize, order: Ordering) {
+        let first = self.packing.with_copies(self.first(at), copies);
+        self.set_first(at, first.expect("fewer fit"), order);
     }
 
     /// Release, as in `store`.
@@ -207,11 +233,19 @@ impl Array<'_> {
         self.heads.word(2 * line + 1).store(marks, Ordering::Release);
     }
 
-    /// Stores an entry in a cell that has none.
-    fn store(self, at: usize, [first, second]: CellWords, tag: u64) {
+    /// Stores an entry in a cell that has none, or that one with other copies.
+    fn store_words(self, at: usize, words: CellWords) {
         // Release, all: they pair with the loads in `scan`.
-        self.words.word(2 * at + 1).store(second, Ordering::Release);
+        let first = self.packing.in_one_word(words).unwrap_or_else(|| {
+            self.seconds.word(at).store(words[1], Ordering::Release);
+            Packing::wide(words)
+        });
         self.set_first(at, first, Ordering::Release);
+    }
+
+    /// Stores an entry in a cell that has none.
+    fn store(self, at: usize, words: CellWords, tag: u64) {
+        self.store_words(at, words);
         let (line, shift) = (at / LINE, 8 * (at % LINE));
         self.set_tags(line, self.tags(line) & !(0x7f << shift) | tag << shift);
     }
@@ -323,14 +357,20 @@ impl Stashed {
 }
 
 impl Cells {
-    /// For the entries of this number of groups, of which these bits are not the value.
-    pub(in crate::table) fn try_new(groups: usize, key: u32) -> Result<Self, NoMemory> {
+    /// For the entries of this number of groups, of which the bits `key` are not the value.
+    pub(in crate::table) fn try_new(
+        groups: usize,
+        key: u32,
+        packing: Packing,
+    ) -> Result<Self, NoMemory> {
         let mut of_groups = try_with_capacity(groups)?;
         of_groups.resize(groups, 0);
         Ok(Self {
             lines: AtomicU64::new(0),
             heads: PieceArray::new(),
             words: PieceArray::new(),
+            seconds: PieceArray::new(),
+            packing,
             lengths: AtomicU64::new(0),
             entries: Count::new(0),
             copies: AtomicU64::new(0),
@@ -422,8 +462,9 @@ impl Cells {
         StashQuery { item, mask }: StashQuery,
         mut found: impl FnMut(Match),
     ) {
-        let (name, position) = (name(entry), prefix(item.position, entry.known()));
-        let (hash, mask) = (self.hash(name, position), u64::from(mask) | LENGTH);
+        let position = prefix(item.position, entry.known());
+        let (hash, sought) =
+            (self.hash(name(entry), position), self.packing.sought(entry, position, mask));
         let (heads, words) = (self.heads.view(), self.words.view());
         for line in way(hash as usize, lines as u32 as usize) {
             // Acquire, as all loads here: they pair with the stores of the writer. Who misses an entry since it was
@@ -434,20 +475,27 @@ impl Cells {
                 let at = line * LINE + equal.trailing_zeros() as usize / 8;
                 equal &= equal - 1;
                 // SeqCst: pairs with the store of `take`.
-                let first = words.word(2 * at).load(Ordering::SeqCst);
-                if (first ^ name) & mask == 0
-                    && first >> COPIES != 0
-                    && words.word(2 * at + 1).load(Ordering::Acquire) == position
+                let first = words.word(at).load(Ordering::SeqCst);
+                let copies = self.packing.copies(first);
+                if sought.is_named_by(first)
+                    && copies > 0
+                    && (!is_wide(first) || self.second(at) == position)
                 {
-                    let (bits, known, copies) = (first as u32, entry.known(), copies_in(first));
-                    let entry = Found { slot: Slot::new(bits.into()), known };
-                    found(Match { at, entry, copies });
+                    let slot = Slot::new(self.packing.bits(first).into());
+                    found(Match { at, entry: Found { slot, known: entry.known() }, copies });
                 }
             }
             if tags & passing(hash) == 0 {
                 break;
             }
         }
+    }
+
+    /// The second word of a cell whose first one says that there is one.
+    #[inline]
+    fn second(&self, at: usize) -> u64 {
+        // Acquire: pairs with the store of `store_words`. The array is looked up after the first word was read, so it has it.
+        self.seconds.view().word(at).load(Ordering::Acquire)
     }
 
     /// Calls `found` with each entry that is query. `false`: the number of lines has changed meanwhile, so some may have
@@ -472,7 +520,8 @@ impl Cells {
     }
 
     pub(in crate::table) fn heap_bytes(&self, groups: usize) -> usize {
-        self.heads.heap_bytes() + self.words.heap_bytes() + groups * size_of::<u32>()
+        let words = self.words.heap_bytes() + self.seconds.heap_bytes();
+        self.heads.heap_bytes() + words + groups * size_of::<u32>()
     }
 
     /// Waits while another thread writes.
@@ -514,7 +563,7 @@ impl<'a> Writer<'a> {
     /// The number of copies of this entry.
     pub(in crate::table) fn copies_of(&self, place: Place) -> usize {
         let (array, query) = (self.array(), Stashed { place, copies: 0 }.words());
-        self.cells.find(array, query).map_or(0, |at| copies_in(array.first(at)))
+        self.cells.find(array, query).map_or(0, |at| array.copies(at))
     }
 
     /// Whether there is room for some more entries.
@@ -530,6 +579,15 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Makes room for the second word of this entry, if it needs one.
+    fn make_room_for(&self, words: CellWords) -> Result<(), NoMemory> {
+        let cells = self.cells;
+        if cells.packing.in_one_word(words).is_some() {
+            return Ok(());
+        }
+        cells.seconds.try_reach(self.array().len())
+    }
+
     /// Some copies more of an entry, of the group with this number. Says whether it is a new one. If it fails, nothing
     /// has changed.
     pub(in crate::table) fn add(
@@ -537,18 +595,22 @@ impl<'a> Writer<'a> {
         group: usize,
         new: Stashed,
     ) -> Result<bool, InsertError> {
+        let no_memory = |_| InsertError::NoMemoryToStore;
         let Some(at) = self.cells.find(self.array(), new.words()) else {
-            self.reserve(1).map_err(|_| InsertError::NoMemoryToStore)?;
+            self.reserve(1).map_err(no_memory)?;
+            self.make_room_for(new.words()).map_err(no_memory)?;
             self.cells.put_in_order(self.array(), iter::once(new.words()));
             self.count(group, new);
             return Ok(true);
         };
-        let (array, more) = (self.array(), (new.copies as u64) << COPIES);
-        // They are the uppermost bits: more than `MAX_COPIES` are more than the word has.
-        let copies = array.first(at).checked_add(more).ok_or(InsertError::Full)?;
+        let copies = self.array().copies(at) + new.copies;
+        if copies > MAX_COPIES {
+            return Err(InsertError::Full);
+        }
+        let words = Stashed { copies, ..new }.words();
+        self.make_room_for(words).map_err(no_memory)?;
         self.count_copies(new.copies);
-        // Release, as in `store`.
-        array.set_first(at, copies, Ordering::Release);
+        self.array().store_words(at, words);
         Ok(false)
     }
 
@@ -570,6 +632,7 @@ impl<'a> Writer<'a> {
         entries: &mut [(usize, CellWords)],
     ) -> Result<(), NoMemory> {
         self.reserve(entries.len())?;
+        entries.iter().try_for_each(|&(_, words)| self.make_room_for(words))?;
         let (cells, array) = (self.cells, self.array());
         entries.sort_unstable_by_key(|&(_, words)| cells.home(array, words));
         cells.put_in_order(array, entries.iter().map(|&(_, words)| words));
@@ -602,8 +665,7 @@ impl<'a> Writer<'a> {
         let (array, at) = (self.array(), found.at);
         self.owned.changes += 1;
         // SeqCst: the removal takes effect here, as that from a word does by its store. Pairs with the load of `scan`.
-        let left = array.first(at) - ((copies as u64) << COPIES);
-        array.set_first(at, left, Ordering::SeqCst);
+        array.set_fewer_copies(at, found.copies - copies, Ordering::SeqCst);
         // Relaxed, both: a number that orders nothing, stored under the mutex.
         let left = self.cells.copies.load(Ordering::Relaxed) - copies as u64;
         self.cells.copies.store(left, Ordering::Relaxed);
@@ -618,7 +680,7 @@ impl<'a> Writer<'a> {
     pub(in crate::table) fn forget_way(&mut self, found: Match) {
         let array = self.array();
         // Its name is still in its cell.
-        let home = self.cells.home(array, [array.first(found.at), array.second(found.at)]);
+        let home = self.cells.home(array, array.last(found.at));
         let passed = array.distance(home, found.at / LINE);
         if passed > 0 {
             self.cells.update_passing(array, home, passed);
@@ -754,7 +816,10 @@ impl<'a> Writer<'a> {
         // Half of a word counts them.
         u32::try_from(lines).map_err(|_| NoMemory { bytes: usize::MAX })?;
         cells.heads.try_reach(2 * lines)?;
-        cells.words.try_reach(2 * LINE * lines)?;
+        cells.words.try_reach(LINE * lines)?;
+        if cells.seconds.len() > 0 {
+            cells.seconds.try_reach(LINE * lines)?;
+        }
         let new = cells.array(lines as u64);
         // The cells of the entries that move, each with the place in this list of another one whose way begins at the
         // same line; and of each line the last of them. (To sort them would add 12 KB to each program.)
@@ -772,10 +837,10 @@ impl<'a> Writer<'a> {
             }
         }
         let of_line = |&last: &Option<usize>| iter::successors(last, |&place| moved[place].1);
-        let words = |place: usize| [old.first(moved[place].0), old.second(moved[place].0)];
+        let words = |place: usize| old.last(moved[place].0);
         cells.put_in_order(new, last.iter().flat_map(of_line).map(words));
-        // Release, as in `store`.
-        let take_out = |(at, _)| old.set_first(at, old.first(at) & NAME, Ordering::Release);
+        // Release, as in `store_words`.
+        let take_out = |(at, _)| old.set_fewer_copies(at, 0, Ordering::Release);
         self.set_lines(lines);
         moved.into_iter().for_each(take_out);
         cells.update_passing(new, 0, lines);
@@ -795,7 +860,13 @@ impl<'a> Writer<'a> {
 /// For the writer.
 impl Cells {
     fn array(&self, lines: u64) -> Array<'_> {
-        Array { heads: self.heads.view(), words: self.words.view(), lines: lines as u32 as usize }
+        Array {
+            heads: self.heads.view(),
+            words: self.words.view(),
+            seconds: self.seconds.view(),
+            packing: self.packing,
+            lines: lines as u32 as usize,
+        }
     }
 
     /// The hash of an entry with these words.
@@ -811,14 +882,10 @@ impl Cells {
     /// The cell at which the way of an entry meets it.
     fn find(&self, array: Array<'_>, query: CellWords) -> Option<usize> {
         let hash = self.hash_of(query);
+        let Place { position, entry } = Stashed::of_words(query).place;
+        let sought = self.packing.sought(entry, position, u32::MAX);
         for line in way(hash as usize, array.lines) {
-            let is_wanted = |at: &usize| {
-                let first = array.first(*at);
-                (first ^ query[0]) & NAME == 0
-                    && copies_in(first) > 0
-                    && array.second(*at) == query[1]
-            };
-            let found = cells_of(line).find(is_wanted);
+            let found = cells_of(line).find(|&at| array.holds(at, sought, position));
             if found.is_some() || array.tags(line) & passing(hash) == 0 {
                 return found;
             }
@@ -905,7 +972,7 @@ mod tests {
 
     use super::*;
 
-    /// Values are in the upper bits of 16.
+    /// Values are in the upper bits of 20.
     const KEY: u32 = (1 << 12) - 1;
     const GROUPS: usize = 4;
 
@@ -947,7 +1014,7 @@ mod tests {
     /// and eighths.
     #[test]
     fn entries_are_spread() {
-        let cells = Cells::try_new(GROUPS, KEY).unwrap();
+        let cells = Cells::try_new(GROUPS, KEY, Packing::growing()).unwrap();
         let families: [fn(u64) -> Place; 3] = [
             |n| place(2 * n, 1, 64),
             |n| place(2, 1 + n, 64),
@@ -976,7 +1043,7 @@ mod tests {
     fn few_absent_keys_have_all_marks() {
         // As full as lines get, and half as full.
         for (entries, one_in) in [(7 * 128, 20), (7 * 64 + 1, 100)] {
-            let cells = Cells::try_new(GROUPS, u32::MAX).unwrap();
+            let cells = Cells::try_new(GROUPS, u32::MAX, Packing::growing()).unwrap();
             let item = |n: u64| place(2 * n, 1, 64);
             for n in 0..entries {
                 cells.lock().add(0, Stashed { place: item(n), copies: 1 }).unwrap();
@@ -992,7 +1059,7 @@ mod tests {
     /// As many entries come as go, for ever: what is allocated stays the same.
     #[test]
     fn a_turnover_takes_no_more_memory() {
-        let cells = Cells::try_new(GROUPS, u32::MAX).unwrap();
+        let cells = Cells::try_new(GROUPS, u32::MAX, Packing::growing()).unwrap();
         let item = |n: u64| place(2 * n, 1, 64);
         let mut most = 0;
         for n in 0..100_000_u64 {
@@ -1032,7 +1099,8 @@ mod tests {
     fn a_choice_depends_on_the_entries() {
         for entries in [1, 2, 10, 150] {
             let words = crowds(entries);
-            let [one, other] = [0; 2].map(|_| Cells::try_new(GROUPS, KEY).unwrap());
+            let [one, other] =
+                [0; 2].map(|_| Cells::try_new(GROUPS, KEY, Packing::growing()).unwrap());
             let (mut filled, mut grown) = (one.lock(), other.lock());
             filled.fill(&mut words.iter().map(|&words| (0, words)).collect::<Vec<_>>()).unwrap();
             for n in 0..1000 {
@@ -1073,7 +1141,7 @@ mod tests {
     fn filled_at_once() {
         for entries in [1, 50, 57, 400, 5000] {
             let words = crowds(entries);
-            let cells = Cells::try_new(GROUPS, KEY).unwrap();
+            let cells = Cells::try_new(GROUPS, KEY, Packing::growing()).unwrap();
             let mut writer = cells.lock();
             writer.fill(&mut words.iter().map(|&words| (0, words)).collect::<Vec<_>>()).unwrap();
             let mut held: Vec<_> = writer.entries().map(Stashed::words).collect();

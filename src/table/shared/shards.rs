@@ -3,6 +3,7 @@
 //! **Invariant:** once they are there, their number does not change.
 
 use super::cells::Cells;
+use super::cells::packing::Packing;
 use crate::sync::SetOnce;
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::power_of_two::PowerOfTwoSlice;
@@ -37,13 +38,17 @@ impl Shards {
         Some(self.shards.get()?.at(group))
     }
 
-    /// The shards, which are allocated if they are not there.
-    pub(in crate::table) fn try_shards(&self, key: u32) -> Result<&[Cells], NoMemory> {
+    /// The shards, which are allocated if they are not there. The bits `key` of entries are not their value.
+    pub(in crate::table) fn try_shards(
+        &self,
+        key: u32,
+        packing: Packing,
+    ) -> Result<&[Cells], NoMemory> {
         if self.shards.get().is_none() {
             let count = (self.groups / GROUPS_PER_SHARD).max(1);
             let mut shards = try_with_capacity(count)?;
             for _ in 0..count {
-                shards.push(Cells::try_new(self.groups / count, key)?);
+                shards.push(Cells::try_new(self.groups / count, key, packing)?);
             }
             // Another thread may have been faster.
             drop(self.shards.set(PowerOfTwoSlice::new(shards.into_boxed_slice())));

@@ -10,8 +10,9 @@ use super::*;
 /// Which entries there are.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    /// Whether entries differ in length, so that some are prefixes of others.
-    grows: bool,
+    /// Bits of a position in a table of fixed size: one word has room for 2^23 - 1 or for three copies. `None`: entries
+    /// differ in length, so that some are prefixes of others.
+    fixed: Option<u32>,
     keys: usize,
     /// How many entries there are most of the time.
     fill: usize,
@@ -41,8 +42,13 @@ enum Op {
 fn shapes() -> impl Strategy<Value = Shape> {
     // As many as 64 or 128 cells may hold, or any number.
     let fill = prop_oneof![4 => Just(56), 1 => Just(112), 1 => 8..200_usize];
-    (any::<bool>(), 1..100_usize, fill, 0..usize::MAX / 2)
-        .prop_map(|(grows, keys, fill, origin)| Shape { grows, keys, fill, origin: origin as u64 })
+    let fixed = prop_oneof![Just(None), Just(Some(20)), Just(Some(41))];
+    (fixed, 1..100_usize, fill, 0..u64::MAX / 2).prop_map(|(fixed, keys, fill, origin)| Shape {
+        fixed,
+        keys,
+        fill,
+        origin,
+    })
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -93,15 +99,21 @@ struct Modelled {
 
 impl Modelled {
     fn new(shape: Shape) -> Self {
-        let cells = Cells::try_new(GROUPS, KEY).expect("memory");
-        Self { shape, cells, copies: BTreeMap::new(), of_groups: [0; GROUPS] }
+        Self { shape, cells: Self::empty(shape), copies: BTreeMap::new(), of_groups: [0; GROUPS] }
+    }
+
+    fn empty(shape: Shape) -> Cells {
+        let packing =
+            shape.fixed.map_or_else(Packing::growing, |bits| Packing::fixed(20, 1 << bits));
+        Cells::try_new(GROUPS, KEY, packing).expect("memory")
     }
 
     fn place(&self, (key, value): Item) -> Place {
         let key = usize::from(key) % self.shape.keys;
-        let lengths = if self.shape.grows { &[6, 7, 63, 64][..] } else { &[0] };
+        let lengths = if self.shape.fixed.is_some() { &[0][..] } else { &[6, 7, 63, 64] };
         let entry = Entry::knowing(1 | u64::from(value) << 12, lengths[key % lengths.len()]);
-        known_of(2 * ((key / lengths.len()) as u64 ^ self.shape.origin), entry)
+        let position = 2 * ((key / lengths.len()) as u64 ^ self.shape.origin);
+        known_of(prefix(position, self.shape.fixed.unwrap_or(u64::BITS)), entry)
     }
 
     fn apply(&mut self, op: Op) {
@@ -223,7 +235,7 @@ impl Modelled {
             (group_of(place), Stashed { place, copies }.words())
         });
         let mut entries: Vec<_> = entries.collect();
-        self.cells = Cells::try_new(GROUPS, KEY).expect("memory");
+        self.cells = Self::empty(self.shape);
         self.cells.lock().fill(&mut entries).expect("memory");
         assert_eq!(choices(&self.cells), before);
         let is_held = |place: &Place| self.copies.contains_key(&name_of(*place));
@@ -288,7 +300,7 @@ impl Modelled {
         assert!(array.lines <= FEWEST_LINES || 4 * entries >= array.len());
         let mut passing = vec![0; array.lines];
         for at in (0..array.len()).filter(|&at| array.held(at).is_some()) {
-            let hash = self.cells.hash_of([array.first(at), array.second(at)]);
+            let hash = self.cells.hash_of(array.last(at));
             let lines = way(hash as usize, array.lines).take_while(|&line| line != at / LINE);
             lines.for_each(|line| passing[line] |= super::passing(hash));
         }

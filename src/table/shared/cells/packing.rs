@@ -1,0 +1,227 @@
+//! How a cell holds an entry and the number of its copies: pure functions.
+//!
+//! An entry is one word where it fits into one, as nearly each of a table of fixed size does. Else it is *wide*, and has a
+//! second word. The uppermost bit of the first word tells which.
+//!
+//! | first word | bits | meaning |
+//! |---|---|---|
+//! | of one word | 0 to s - 1 | the entry as a slot of s bits holds it |
+//! | | s to s + p - 1 | the even one of its two positions, of p bits |
+//! | | s + p to 62 | the number of copies; 0 in a cell without an entry |
+//! | wide | 0 to 31 | the entry as a slot holds it, in a growing table without its ring |
+//! | | 32 to 37 | the number of known bits of the position, modulo 64; 0 in a table of fixed size |
+//! | | 38 to 62 | the number of copies; 0 in a cell without an entry |
+//!
+//! The second word has what is known of the even position.
+
+use super::{CellWords, KNOWN, LENGTH, Stashed};
+use crate::table::placing::entry::Entry;
+use crate::table::placing::geometry::Place;
+
+/// The bit of a first word that has a second one.
+const WIDE: u64 = 1 << 63;
+/// Where the number of copies begins in a wide word.
+const WIDE_COPIES: u32 = 38;
+/// The most copies that a cell counts.
+pub(crate) const MAX_COPIES: usize = ((WIDE - 1) >> WIDE_COPIES) as usize;
+
+/// The lengths of the parts of a first word.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::table) struct Packing {
+    /// Whether entries know a part of their position.
+    grows: bool,
+    /// Where the position begins in a cell of one word: bits of a slot.
+    position: u32,
+    /// Where the number of copies begins there; 63 where no entry fits into one word.
+    copies: u32,
+}
+
+/// The first words that name an entry, or entries that differ from it in what a mask leaves out.
+#[derive(Clone, Copy)]
+pub(super) struct Sought {
+    wide: u64,
+    wide_mask: u64,
+    one: u64,
+    one_mask: u64,
+}
+
+impl Sought {
+    /// Returns whether a first word names such an entry. A wide one does if its second word has the position, too.
+    #[inline]
+    pub(super) fn is_named_by(self, first: u64) -> bool {
+        let (bits, mask) =
+            if is_wide(first) { (self.wide, self.wide_mask) } else { (self.one, self.one_mask) };
+        (first ^ bits) & mask == 0
+    }
+}
+
+/// Whether a first word has a second one.
+#[inline]
+pub(super) fn is_wide(first: u64) -> bool {
+    first & WIDE != 0
+}
+
+impl Packing {
+    /// For slots of `slot` bits in a table of fixed size with this number of buckets.
+    pub(in crate::table) fn fixed(slot: u32, buckets: u64) -> Self {
+        let bits = u64::BITS - buckets.saturating_sub(1).leading_zeros();
+        let copies = slot + bits;
+        // In models one bit counts copies: so the second one makes an entry wide.
+        let copies = if cfg!(coucal_model) { 62 } else { copies.min(63) };
+        Self { grows: false, position: slot, copies }
+    }
+
+    /// For growing tables: as much as 64 bits of a position are known.
+    pub(in crate::table) fn growing() -> Self {
+        Self { grows: true, position: u32::BITS, copies: 63 }
+    }
+
+    /// The first word of a cell that has only one, if entry and copies fit.
+    pub(super) fn in_one_word(self, words: CellWords) -> Option<u64> {
+        let Stashed { place: Place { position, entry }, copies } = Stashed::of_words(words);
+        let bits = u64::from(entry.bits());
+        let fits = !self.grows
+            && bits >> self.position == 0
+            && position >> (self.copies - self.position) == 0
+            && copies as u64 >> (63 - self.copies) == 0;
+        fits.then(|| bits | position << self.position | (copies as u64) << self.copies)
+    }
+
+    /// The first word of a wide cell.
+    pub(super) fn wide([first, _]: CellWords) -> u64 {
+        let copies = super::copies_in(first) as u64;
+        let known = (first & LENGTH) >> KNOWN & 63;
+        WIDE | first & u64::from(u32::MAX) | known << KNOWN | copies << WIDE_COPIES
+    }
+
+    /// The entry and its copies. `second` is that of a wide cell.
+    pub(super) fn unpack(self, first: u64, second: impl FnOnce() -> u64) -> CellWords {
+        let copies = self.copies(first);
+        let part = |from: u32, to: u32| first >> from & !(u64::MAX << (to - from));
+        let place = if is_wide(first) {
+            let known = match part(KNOWN, WIDE_COPIES) as u32 {
+                0 if self.grows => u64::BITS,
+                known => known,
+            };
+            Place { position: second(), entry: Entry::knowing(part(0, KNOWN), known) }
+        } else {
+            let entry = Entry::knowing(part(0, self.position), 0);
+            Place { position: part(self.position, self.copies), entry }
+        };
+        Stashed { place, copies }.words()
+    }
+
+    /// The number of copies in a first word.
+    #[inline]
+    pub(super) fn copies(self, first: u64) -> usize {
+        ((first & !WIDE) >> self.copies_of(first)) as usize
+    }
+
+    /// A first word with another number of copies, if that fits.
+    pub(super) fn with_copies(self, first: u64, copies: usize) -> Option<u64> {
+        let shift = self.copies_of(first);
+        let fits = copies as u64 >> (63 - shift) == 0;
+        fits.then(|| first & (WIDE | !(u64::MAX << shift)) | (copies as u64) << shift)
+    }
+
+    /// The entry in a first word as a slot holds it, in a growing table without its ring.
+    #[inline]
+    pub(super) fn bits(self, first: u64) -> u32 {
+        if is_wide(first) { first as u32 } else { (first & !(u64::MAX << self.position)) as u32 }
+    }
+
+    #[inline]
+    fn copies_of(self, first: u64) -> u32 {
+        if is_wide(first) { WIDE_COPIES } else { self.copies }
+    }
+
+    /// The first words of an entry at a position, or of those that differ from it in bits that the mask leaves out.
+    #[inline]
+    pub(super) fn sought(self, entry: Entry, position: u64, mask: u32) -> Sought {
+        let wide = u64::from(entry.bits()) | u64::from(entry.known() & 63) << KNOWN;
+        let lengths = (1 << WIDE_COPIES) - (1 << KNOWN);
+        let fields = |end: u32| !(u64::MAX << end);
+        let one = u64::from(entry.bits()) | position << (self.position & 63);
+        let value = !u64::from(mask) & fields(self.position);
+        Sought {
+            wide,
+            wide_mask: u64::from(mask) | lengths,
+            one,
+            one_mask: fields(self.copies) & !value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::table::prefix;
+
+    /// What tells two entries apart in a cell, and how many copies.
+    fn entries(packing: Packing) -> impl Strategy<Value = Stashed> {
+        let position = if packing.grows { u64::BITS } else { packing.copies - packing.position };
+        let known = if packing.grows { 1..=u64::BITS } else { 0..=0 };
+        let copies = prop_oneof![1..=8_usize, 1..=MAX_COPIES, Just(MAX_COPIES)];
+        (any::<u64>(), any::<u64>(), known, copies).prop_map(move |(bits, at, known, copies)| {
+            let entry = Entry::knowing(bits & !(u64::MAX << packing.position), known);
+            let at = if position == 0 { 0 } else { prefix(at, position) };
+            Stashed { place: Place { position: prefix(at, known), entry }, copies }
+        })
+    }
+
+    fn packings() -> impl Strategy<Value = Packing> {
+        prop_oneof![
+            Just(Packing::growing()),
+            (4..=32_u32, 0..=40_u32).prop_map(|(slot, bits)| Packing::fixed(slot, 1 << bits)),
+        ]
+    }
+
+    fn cells() -> impl Strategy<Value = (Packing, Stashed, Stashed)> {
+        packings().prop_flat_map(|packing| (Just(packing), entries(packing), entries(packing)))
+    }
+
+    proptest! {
+        #![proptest_config(crate::random::cases())]
+
+        /// A cell gives back what it was given, in one word or in two, and is found as that and as nothing else.
+        #[test]
+        fn a_cell_holds_its_entry((packing, held, other) in cells()) {
+            let words = held.words();
+            let one = packing.in_one_word(words);
+            prop_assert!(!(packing.grows && one.is_some()));
+            for first in one.into_iter().chain([Packing::wide(words)]) {
+                prop_assert_eq!(packing.unpack(first, || words[1]), words);
+                prop_assert_eq!(packing.copies(first), held.copies);
+                prop_assert_eq!(packing.bits(first), held.place.entry.bits());
+                prop_assert_eq!(is_wide(first), Some(first) != one);
+                for Stashed { place: Place { position, entry }, copies } in [held, other] {
+                    for mask in [u32::MAX, u32::MAX >> 8] {
+                        let sought = packing.sought(entry, position, mask);
+                        let is_held = (entry.bits() ^ held.place.entry.bits()) & mask == 0
+                            && entry.known() == held.place.entry.known()
+                            && (is_wide(first) || position == held.place.position);
+                        prop_assert_eq!(sought.is_named_by(first), is_held);
+                    }
+                    let changed = packing.with_copies(first, copies);
+                    let changed = changed.map(|first| packing.unpack(first, || words[1]));
+                    let expected = Stashed { copies, ..held }.words();
+                    let fits = is_wide(first) || packing.in_one_word(expected).is_some();
+                    prop_assert_eq!(changed, fits.then_some(expected));
+                }
+            }
+        }
+    }
+
+    /// One word is enough for nearly all: a filter of 16 bits with a thousand million buckets counts 131,071 copies in it.
+    #[test]
+    fn entries_of_large_tables_fit() {
+        let packing = Packing::fixed(16, 1 << 30);
+        let copies = |copies| {
+            let place = Place { position: (1 << 30) - 1, entry: Entry::knowing(0xffff, 0) };
+            packing.in_one_word(Stashed { place, copies }.words())
+        };
+        assert!(copies((1 << 17) - 1).is_some() && copies(1 << 17).is_none());
+    }
+}
