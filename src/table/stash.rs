@@ -575,7 +575,7 @@ mod tests {
             let groups = table.versions().len() / shards;
             let of_shards: usize = cells.iter().map(|cells| cells.heap_bytes(groups)).sum();
             assert_eq!(table.stash_bytes(), size_of_val(cells) + of_shards);
-            assert!(of_shards > 1024 + 4 * table.versions().len());
+            assert!(of_shards > 512 + 4 * table.versions().len());
         }
     }
 

@@ -71,7 +71,7 @@ models_of_three! {
     two_that_make_it_go_back: [x, low] = goes_back::<L>()
         => [remove(low)] || [remove(low.swapped()), contains(x)], 570, 2;
     // Something of their group is stashed all the time. One of them stores it.
-    insert_if_absent_by_the_tags_beside_a_stashed_insert: [x, low] = adding(full::<L>(), |s, [x, low]| {
+    insert_if_absent_by_the_marks_beside_a_stashed_insert: [x, low] = adding(full::<L>(), |s, [x, low]| {
         beside_another_of_the_group(s, [x]);
         [x, low]
     }) => [insert(x)] || [remove(low), maybe(insert_if_absent(x.swapped()))], 590, 2;

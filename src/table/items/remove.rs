@@ -110,9 +110,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Looks for a copy without a lock, and changes it under the stripe of its bucket; if something of the group is
-    /// stashed, only where it may ask the tags of the stash.
+    /// stashed, only where it may ask the marks of the stash.
     #[inline(always)]
-    fn change_seen<const ASKS_TAGS: bool>(self, key: Key, change: Change) -> Tried {
+    fn change_seen<const ASKS_MARKS: bool>(self, key: Key, change: Change) -> Tried {
         let places = key.places();
         let placement = self.buckets.placement();
         let buckets = both(places, |place| Bucket::of(placement, place));
@@ -126,7 +126,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
         // What is stashed of the item is there since before the lock, or waits for it. It may know more.
         let any_stashed = self.versions().any_stashed(self.geometry().version_group(key));
-        if any_stashed && !(ASKS_TAGS && self.stash_lacks(key)) {
+        if any_stashed && !(ASKS_MARKS && self.stash_lacks(key)) {
             return Tried::Unsure;
         }
         let seen = [seen, seen_in_other];

@@ -231,7 +231,11 @@ pub const FAULTS: &[Fault] = faults! {
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
         => "stash::doubling_against_lookup";
     put_in_order: "an entry is stashed without its marks"
-        without "array.set_marks(home, array.marks(home) | marks_of(hash));"
+        without "array.set_head(home, array.head(home) | marks_of(hash));"
+        => "stash::insert_known_to_a_lookup";
+    store: "a cell says that it has a second word before it has it"
+        put "self.set_first(at, Packing::wide(words), Ordering::Release);"
+        before "self.seconds.word(at).store(words[1], Ordering::Release);"
         => "stash::insert_known_to_a_lookup";
     forget_way: "one entry less, and its line has no marks"
         replace "self.cells.marks_from(array, home)" with "0" => "stash::passed_line_against_lookup";
@@ -246,7 +250,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "stash::kick_in_the_group_against_lookup";
     store_absent: "an insert_if_absent does not ask whether the item is stashed"
         without "&& !may_be_stashed()"
-        => "stash::insert_if_absent_by_the_tags_beside_a_stashed_insert";
+        => "stash::insert_if_absent_by_the_marks_beside_a_stashed_insert";
     read: "a get does not look again at the number of lines"
         replace "self.lines.load(Ordering::Relaxed) == lines" with "true"
         => "stash::get_beside_doubling";
@@ -260,7 +264,7 @@ pub const FAULTS: &[Fault] = faults! {
     try_place_locked: "an insert_if_absent does not look in the stash under its stripes"
         without "|| self.is_stashed(key, with_value)" => "stash::two_inserts_if_absent_of_one_item";
     change_seen: "a removal does not look for stashed entries under its stripe"
-        without "if any_stashed && !(ASKS_TAGS && self.stash_lacks(key)) { return Tried::Unsure; }"
+        without "if any_stashed && !(ASKS_MARKS && self.stash_lacks(key)) { return Tried::Unsure; }"
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
     unstash_own: "a value leaves the stash before it is in its bucket"
         replace "self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored"
