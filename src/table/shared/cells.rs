@@ -290,7 +290,7 @@ fn passing(hash: u64) -> u64 {
 /// The marks of an entry with this hash.
 #[inline]
 fn marks_of(hash: u64) -> u64 {
-    let mark = |byte: u32| 1 << ((hash >> byte & 0xff) * u64::from(PASSING) >> 8);
+    let mark = |byte: u32| 1_u64 << (((hash >> byte & 0xff) * u64::from(PASSING)) >> 8);
     mark(32) | mark(40) | mark(48)
 }
 
