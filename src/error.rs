@@ -189,6 +189,10 @@ pub enum Error {
     ///
     /// Request a [longer one](crate::Builder::every).
     NoTime,
+    /// A generation ends before it has an item.
+    ///
+    /// Request [one item or more](crate::Builder::every_items).
+    NoItems,
     /// No layout has the requested name; of a filter that grows: none that can grow.
     ///
     /// The message lists the names, and so does [`AnyLayout::NAMES`](crate::AnyLayout::NAMES).
@@ -508,6 +512,7 @@ impl fmt::Display for Error {
             Self::NoTime => f.write_str(
                 "the period of a generation must be longer than zero: call `every` with such a one",
             ),
+            Self::NoItems => f.write_str("a generation needs one new item or more: call `every_items` with such a number"),
             Self::NoSuchLayout { grows, names } => {
                 let kind = if *grows { "growing filter" } else { "filter" };
                 write!(f, "no {kind} has a layout of this name: the names are {}", names.join(", "))

@@ -61,6 +61,8 @@ pub(crate) struct Expiry {
     /// 0 if their number was not said.
     pub(crate) generations: u32,
     pub(crate) period: Option<Duration>,
+    /// How many new items a generation gets.
+    pub(crate) items: Option<usize>,
     /// A clock that was given.
     pub(crate) now: Option<fn() -> Duration>,
     pub(crate) forgets_oldest: bool,
@@ -433,9 +435,12 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
 impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut printed = f.debug_struct("Builder");
-        let Expiry { generations, period, .. } = self.expiry;
+        let Expiry { generations, period, items, .. } = self.expiry;
         if generations > 0 {
-            printed.field("generations", &generations).field("period", &period);
+            printed
+                .field("generations", &generations)
+                .field("period", &period)
+                .field("items", &items);
         } else if let Some(value_bits) = self.request.value_bits {
             printed.field("value_bits", &value_bits);
         }

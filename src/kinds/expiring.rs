@@ -5,6 +5,7 @@
 
 mod coarse;
 mod constructors;
+mod quota;
 pub(crate) mod timer;
 
 use core::fmt;
@@ -12,6 +13,7 @@ use core::time::Duration;
 use std::io::Read;
 
 pub use self::constructors::{Expiring, ExpiringBuilder};
+use self::quota::Quota;
 use self::timer::Timer;
 use crate::error::{Error, InsertError, Stopped, check_lengths};
 use crate::hasher::{ComparedHasher, DefaultHashBuilder, Item, Prehashed};
@@ -21,7 +23,7 @@ use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inn
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::placing::entry::ValueBits;
-use crate::table::whole::generations::Stamping;
+use crate::table::whole::generations::{Clock, Stamping};
 
 /// What an [`ExpiringCuckooFilter`] and a [`GrowableExpiringCuckooFilter`] are: an expiring filter with the storage `L`.
 ///
@@ -30,6 +32,7 @@ use crate::table::whole::generations::Stamping;
 pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
     pub(crate) inner: Inner<L, ValueBits, S>,
     pub(crate) timer: Option<Timer>,
+    quota: Option<Quota>,
     /// Whether an insert makes room.
     forgets_oldest: bool,
     /// How often it did.
@@ -606,7 +609,24 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// ```
     pub fn advance(&self) -> usize {
         self.inner.state.turns.take_locked();
-        self.measured(|| by_encoding!(self.inner, table => table.advance_by(1)))
+        let removed = self.measured(|| by_encoding!(self.inner, table => table.advance_by(1)));
+        self.restart_quota();
+        removed
+    }
+
+    /// A generation has ended, and not by the number of its items.
+    fn restart_quota(&self) {
+        if let Some(quota) = &self.quota {
+            quota.restart();
+        }
+    }
+
+    /// Counts new items, and ends the generation that has as many as it gets. `clock` is that of before they were stored.
+    fn count_new(&self, quota: &Quota, stored: usize, mut clock: Clock) {
+        quota.count(stored, || {
+            self.measured(|| by_encoding!(self.inner, table => table.advance_from(clock)));
+            clock = self.inner.state.clock();
+        });
     }
 
     /// Calls what sweeps the table, and measures it if there is a clock.
@@ -642,7 +662,12 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
             Some(timer) if timer.is_due() => {
                 turns.take_to_change();
                 timer.advance_due(
-                    |generations| by_encoding!(self.inner, table => table.advance_by(generations)),
+                    |generations| {
+                        let removed =
+                            by_encoding!(self.inner, table => table.advance_by(generations));
+                        self.restart_quota();
+                        removed
+                    },
                     |mutex| turns.lock(mutex),
                 )
             }
@@ -789,6 +814,35 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(())
     }
 
+    /// Each generation ends after this number of new items, as with [`every_items`](crate::Builder::every_items) in the
+    /// builder: for a filter that was restored. The present generation gets that number of items from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoItems`]; then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let mut seen = ExpiringCuckooFilter::with_capacity(100, 4);
+    /// seen.set_every_items(10)?;
+    /// seen.insert_all(0..30)?;
+    /// assert_eq!((seen.generation(), seen.items_per_generation()), (3, Some(10)));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn set_every_items(&mut self, items: usize) -> Result<(), Error> {
+        self.quota = Some(Quota::new(items).ok_or(Error::NoItems)?);
+        Ok(())
+    }
+
+    /// How many new items a generation gets, if it [ends by their number](crate::Builder::every_items).
+    #[must_use]
+    pub fn items_per_generation(&self) -> Option<usize> {
+        self.quota.as_ref().map(Quota::items)
+    }
+
     /// Whether an insert that finds the filter full makes room from now on: for a filter that was restored. As
     /// [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full) in the builder.
     ///
@@ -811,9 +865,16 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     #[inline]
     fn insert_with(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
         self.advance_if_due();
+        // Before the item is stored.
+        let quota = self.quota.as_ref().map(|quota| (quota, self.inner.state.clock()));
         match by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping)) {
             Err(InsertError::Full) if self.forgets_oldest => self.insert_in_full(hash, stamping),
-            ended => ended.map_err(InsertError::of_window),
+            ended => {
+                if let (Ok(true), Some((quota, clock))) = (&ended, quota) {
+                    self.count_new(quota, 1, clock);
+                }
+                ended.map_err(InsertError::of_window)
+            }
         }
     }
 
@@ -848,13 +909,21 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
+        // So a generation gets no more from one batch than it gets in all.
+        let most = self.items_per_generation().unwrap_or(usize::MAX).min(operations::BATCH);
         let (mut index, mut stored) = (0, 0);
         while index < items.len() {
             self.advance_if_due();
             // Before the table is looked at: where another thread has made room since then, this one makes no more.
             let clock = self.inner.state.clock();
-            let end = items.len().min(index + operations::BATCH);
-            match self.insert_batch(&items[index..end], stamping, &mut new[index..end]) {
+            let end = items.len().min(index + most);
+            let ended = self.insert_batch(&items[index..end], stamping, &mut new[index..end]);
+            if let Some(quota) = &self.quota {
+                let of_batch =
+                    ended.as_ref().map_or_else(|stopped| stopped.stored, |&stored| stored);
+                self.count_new(quota, of_batch, clock);
+            }
+            match ended {
                 Ok(of_batch) => {
                     index = end;
                     stored += of_batch;
@@ -867,6 +936,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
                     {
                         // Relaxed: a number that orders nothing.
                         self.early_advances.fetch_add(1, Ordering::Relaxed);
+                        self.restart_quota();
                     }
                 }
                 Err(stopped) => {
@@ -895,11 +965,12 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Whether it does more than a snapshot has.
     #[cfg(feature = "serde")]
     pub(crate) fn forgets_by_itself(&self) -> bool {
-        self.timer.is_some() || self.forgets_oldest
+        self.timer.is_some() || self.quota.is_some() || self.forgets_oldest
     }
 
     pub(crate) fn from_inner(inner: Inner<L, ValueBits, S>) -> Self {
-        Self { inner, timer: None, forgets_oldest: false, early_advances: AtomicU64::new(0) }
+        let early_advances = AtomicU64::new(0);
+        Self { inner, timer: None, quota: None, forgets_oldest: false, early_advances }
     }
 
     forward_to_inner! {
@@ -1148,7 +1219,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     {
         let inner = self.inner.try_clone()?;
         let timer = self.timer.as_ref().map(Timer::copy);
-        Ok(Self { timer, forgets_oldest: self.forgets_oldest, ..Self::from_inner(inner) })
+        let quota = self.quota.as_ref().map(Quota::copy);
+        Ok(Self { timer, quota, forgets_oldest: self.forgets_oldest, ..Self::from_inner(inner) })
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A program of its own, which has one type of filter of fixed size, and one that grows.
 
+mod counted;
 mod exact;
 mod golden;
 mod hostile;

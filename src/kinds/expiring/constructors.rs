@@ -5,6 +5,7 @@
 
 use core::time::Duration;
 
+use super::quota::Quota;
 use super::timer::Timer;
 use super::{ExpiringCuckooFilter, ExpiringFilter, GrowableExpiringCuckooFilter, coarse};
 use crate::error::Error;
@@ -85,7 +86,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// shorter period, inserts sweep for up to half of the time, and generations last longer than the period: as long as
     /// a sweep and a period together.
     ///
-    /// Without it, nothing ends a generation but you.
+    /// Without it, and without [`every_items`](Self::every_items), nothing ends a generation but you.
     ///
     /// # Examples
     ///
@@ -101,6 +102,38 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// ```
     pub fn every(mut self, period: Duration) -> Self {
         self.expiry.period = Some(period);
+        self
+    }
+
+    /// Each generation ends after this number of new items: the insert that stores the last of them
+    /// [advances](ExpiringCuckooFilter::advance). So the filter remembers the last new items: all of the last N - 1
+    /// generations, for N generations, or more. An insert of an item that is remembered counts for nothing, and gives it
+    /// the present generation nonetheless.
+    ///
+    /// With [`every`](Self::every) as well, a generation ends at whichever comes first, and then both begin again. Beside
+    /// other threads, a generation gets those items as well that they store while one of them advances; at most one
+    /// generation ends for each `items` new items.
+    ///
+    /// N times `items` are remembered at the most, one thread provided. Give the filter so large a
+    /// [capacity](Self::capacity), and it never is full.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// // The last 9,000 new items, and up to 12,000.
+    /// let builder = ExpiringCuckooFilter::builder().capacity(12_000).generations(4);
+    /// let seen = builder.every_items(3000).build()?;
+    /// for item in 0..100_000 {
+    ///     seen.insert(&item)?;
+    ///     assert!(item < 9000 || seen.contains(&(item - 9000)));
+    /// }
+    /// assert!(seen.len() <= 12_000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn every_items(mut self, items: usize) -> Self {
+        self.expiry.items = Some(items);
         self
     }
 
@@ -170,8 +203,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// # Errors
     ///
     /// Those of a [filter](Builder::build), [`Error::GenerationsOutOfRange`] for a [number of
-    /// generations](Self::generations) that is not given or does not fit into the layout, and [`Error::NoTime`] for a
-    /// generation that takes [none](Self::every), or a clock without generations that end by it.
+    /// generations](Self::generations) that is not given or does not fit into the layout, [`Error::NoTime`] for a
+    /// generation that takes [none](Self::every), or a clock without generations that end by it, and [`Error::NoItems`]
+    /// for a generation that gets [none](Self::every_items).
     ///
     /// # Examples
     ///
@@ -184,12 +218,12 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// ```
     pub fn build(self) -> Result<ExpiringFilter<L, S>, Error> {
         let Expiry { generations: count, forgets_oldest, .. } = self.expiry;
-        let timer = self.timer()?;
+        let (timer, quota) = (self.timer()?, self.quota()?);
         let inner = self.build_inner(size_of::<ExpiringFilter<L, S>>());
         let mut inner = inner.map_err(|error| out_of_range(count, error))?;
         inner.state = inner.state.with_generations(Generations { count, clock: Clock::default() });
         let filter = ExpiringFilter::from_inner(inner);
-        Ok(ExpiringFilter { timer, forgets_oldest, ..filter })
+        Ok(ExpiringFilter { timer, quota, forgets_oldest, ..filter })
     }
 
     /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.
@@ -210,12 +244,16 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn figures(&self, items: usize) -> Result<Figures, Error> {
-        self.timer()?;
+        let _ = (self.timer()?, self.quota()?);
         let figures = self.figures_of::<ValueBits>(items, size_of::<ExpiringFilter<L, S>>());
         figures.map_err(|error| out_of_range(self.expiry.generations, error))
     }
 
     /// What ends generations; or an error of what was said of generations and time.
+    fn quota(&self) -> Result<Option<Quota>, Error> {
+        self.expiry.items.map(|items| Quota::new(items).ok_or(Error::NoItems)).transpose()
+    }
+
     fn timer(&self) -> Result<Option<Timer>, Error> {
         let Expiry { generations, period, now, .. } = self.expiry;
         if !COUNTS.contains(&generations) {

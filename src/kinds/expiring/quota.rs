@@ -1,0 +1,133 @@
+//! When the next generation is due, by the number of new items.
+//!
+//! **Invariant:** of n new items that are counted, at most one ends a generation, where a generation gets n.
+//!
+//! An insert counts what it has stored. The one whose count reaches n ends the generation, and then takes n from the
+//! count: if the count is still n or more, it ends another one. Those that count beside it go on. So the count is n or
+//! more as long as a thread ends generations for it, and nobody else takes anything from it then.
+//!
+//! A generation that ends for another reason (its time, a full table, a call) takes its count with it, unless that has
+//! just reached n. Then the thread that has reached it finds another generation than that of its items, and ends none.
+
+use crate::sync::{AtomicU64, Ordering};
+
+pub(crate) struct Quota {
+    /// At least 1.
+    items: u64,
+    /// New items of the present generation.
+    new: AtomicU64,
+}
+
+impl Quota {
+    /// `None`: each generation would end before it has an item.
+    pub(crate) fn new(items: usize) -> Option<Self> {
+        (items > 0).then(|| Self { items: items as u64, new: AtomicU64::new(0) })
+    }
+
+    /// Another one with the same count, for a copy of the table.
+    pub(crate) fn copy(&self) -> Self {
+        // Relaxed, here and below: a number that orders nothing. What ends a generation is ordered by its locks.
+        let new = self.new.load(Ordering::Relaxed);
+        Self { items: self.items, new: AtomicU64::new(new % self.items) }
+    }
+
+    /// How many new items a generation gets.
+    pub(crate) fn items(&self) -> usize {
+        // It was given as one.
+        self.items as usize
+    }
+
+    /// Counts new items, and calls `end` for each generation that has as many as it gets.
+    #[inline]
+    pub(crate) fn count(&self, stored: usize, end: impl FnMut()) {
+        let before = self.new.fetch_add(stored as u64, Ordering::Relaxed);
+        if before < self.items && before + stored as u64 >= self.items {
+            self.end_each(end);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_each(&self, mut end: impl FnMut()) {
+        loop {
+            end();
+            let before = self.new.fetch_sub(self.items, Ordering::Relaxed);
+            if before < 2 * self.items {
+                return;
+            }
+        }
+    }
+
+    /// A generation has ended for another reason.
+    pub(crate) fn restart(&self) {
+        let mut new = self.new.load(Ordering::Relaxed);
+        while new < self.items {
+            match self.new.compare_exchange_weak(new, 0, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(changed) => new = changed,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn one_end_for_each_number_of_items() {
+        for items in 1..10 {
+            let quota = Quota::new(items).unwrap();
+            let (mut stored, mut ended) = (0, 0);
+            for batch in (0..200).map(|n| n % 4) {
+                quota.count(batch, || ended += 1);
+                stored += batch;
+                assert_eq!(ended, stored / items, "{items}");
+            }
+            assert_eq!(quota.copy().new.load(Ordering::Relaxed), (stored % items) as u64);
+        }
+        assert!(Quota::new(0).is_none());
+    }
+
+    #[test]
+    fn what_was_counted_ends_with_its_generation() {
+        let quota = Quota::new(3).unwrap();
+        let mut ended = 0;
+        quota.count(2, || ended += 1);
+        quota.restart();
+        quota.count(2, || ended += 1);
+        assert_eq!(ended, 0);
+        quota.count(1, || ended += 1);
+        assert_eq!(ended, 1);
+        // While a thread ends one, nothing is taken from its count; and what others count is for the next.
+        quota.count(3, || {
+            quota.restart();
+            if ended == 1 {
+                quota.count(4, || unreachable!("another thread does"));
+            }
+            ended += 1;
+        });
+        assert_eq!((ended, quota.new.load(Ordering::Relaxed)), (3, 1));
+    }
+
+    #[test]
+    fn threads_end_as_many_as_their_items_are_for() {
+        const EACH: usize = 10_000;
+        for items in [1, 7, 100] {
+            let (quota, ended) = (&Quota::new(items).unwrap(), &AtomicUsize::new(0));
+            thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        for _ in 0..EACH {
+                            quota.count(1, || _ = ended.fetch_add(1, Ordering::Relaxed));
+                        }
+                    });
+                }
+            });
+            assert_eq!(ended.load(Ordering::Relaxed), 4 * EACH / items);
+        }
+    }
+}

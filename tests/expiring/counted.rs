@@ -1,0 +1,192 @@
+//! Generations that end after a number of new items.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use coucal::{Error, Prehashed};
+use coucal_reference::{HASHER, Layout, hashes, random, usually};
+use rand::RngExt;
+
+use super::{Seen, builder};
+
+fn wide() -> Layout {
+    Layout::named("Fp32x2")
+}
+
+/// Which generations the items have; what is not remembered is left out. Items have no fingerprints in common.
+struct Modelled {
+    generations: u64,
+    items: usize,
+    present: u64,
+    new: usize,
+    last: BTreeMap<u64, u64>,
+}
+
+impl Modelled {
+    fn advance(&mut self) {
+        self.present += 1;
+        self.new = 0;
+        let oldest = (self.present + 1).saturating_sub(self.generations);
+        self.last.retain(|_, generation| *generation >= oldest);
+    }
+
+    /// Whether the item is new.
+    fn insert(&mut self, item: u64, if_absent: bool) -> bool {
+        if let Some(generation) = self.last.get_mut(&item) {
+            if !if_absent {
+                *generation = self.present;
+            }
+            return false;
+        }
+        self.last.insert(item, self.present);
+        self.new += 1;
+        if self.new == self.items {
+            self.advance();
+        }
+        true
+    }
+}
+
+/// Random inserts, one by one and in batches, and advances by hand; some filters go on as a copy, or are restored.
+#[test]
+fn a_generation_gets_so_many_new_items() {
+    let mut random = random(1);
+    let all: Vec<Prehashed> = hashes(3).take(200).map(Prehashed).collect();
+    for (generations, items) in [(2, 1), (2, 7), (3, 10), (4, 30), (10, 5), (4, 300)] {
+        let builder = builder(wide(), generations).capacity(2000).every_items(items);
+        let mut seen: Seen = builder.build().unwrap();
+        let mut model = Modelled {
+            generations: generations.into(),
+            items,
+            present: 0,
+            new: 0,
+            last: BTreeMap::new(),
+        };
+        for _ in 0..usually(5000, 100_000) {
+            let if_absent = random.random();
+            let at = random.random_range(0..all.len());
+            match random.random_range(0..20) {
+                0 => {
+                    seen.advance();
+                    model.advance();
+                }
+                1..4 => {
+                    // A batch stops for no generation: it is as if its items were inserted one by one, but that a
+                    // generation ends after as many items as it gets.
+                    let batch = &all[at..all.len().min(at + items.min(9))];
+                    let mut new = vec![false; batch.len()];
+                    let stored = if if_absent {
+                        seen.insert_if_absent_many(batch, &mut new).unwrap()
+                    } else {
+                        seen.insert_many(batch, &mut new).unwrap()
+                    };
+                    let before = (model.present, model.new);
+                    let mut counted = 0;
+                    for (item, &is_new) in batch.iter().zip(&new) {
+                        let was_there = model.last.contains_key(&item.0);
+                        assert_eq!(is_new, !was_there, "{item:?}");
+                        if was_there {
+                            if !if_absent {
+                                model.last.insert(item.0, before.0);
+                            }
+                        } else {
+                            model.last.insert(item.0, before.0);
+                            counted += 1;
+                        }
+                    }
+                    assert_eq!(stored, counted);
+                    if before.1 + counted >= items {
+                        model.advance();
+                        model.new = before.1 + counted - items;
+                    } else {
+                        model.new += counted;
+                    }
+                }
+                4 => {
+                    seen = if if_absent {
+                        seen.try_clone().unwrap()
+                    } else {
+                        let bytes = seen.snapshot().unwrap().into_bytes();
+                        let mut restored = Seen::from_bytes(&bytes, HASHER).unwrap();
+                        assert_eq!(restored.items_per_generation(), None);
+                        restored.set_every_items(items).unwrap();
+                        model.new = 0;
+                        restored
+                    };
+                }
+                _ if if_absent => {
+                    let is_new = seen.insert_if_absent(&all[at]).unwrap();
+                    assert_eq!(is_new, model.insert(all[at].0, true));
+                }
+                _ => {
+                    let is_new = seen.insert(&all[at]).unwrap();
+                    assert_eq!(is_new, model.insert(all[at].0, false));
+                }
+            }
+            assert_eq!((seen.len(), seen.generation()), (model.last.len(), model.present));
+            let item = all[at];
+            let age = model.last.get(&item.0).map(|&generation| model.present - generation);
+            assert_eq!(seen.age(&item).map(u64::from), age);
+        }
+        assert_eq!(seen.items_per_generation(), Some(items));
+    }
+    let error = builder(wide(), 3).capacity(9).every_items(0).build().unwrap_err();
+    assert_eq!(error, Error::NoItems);
+    let mut seen = builder(wide(), 3).capacity(9).build().unwrap();
+    assert_eq!(seen.set_every_items(0), Err(Error::NoItems));
+}
+
+/// Items of which each comes again after 9,000 others, in a filter for 12,000: each is remembered until then, and the
+/// filter never is full.
+#[test]
+fn a_window_of_ten_thousand_items() {
+    for generations in [4, 6, 12] {
+        let items = 12_000 / generations as usize;
+        let builder = builder(wide(), generations).capacity(12_000).every_items(items);
+        let seen = builder.build().unwrap();
+        let mut stream = hashes(7).map(Prehashed);
+        let mut window: Vec<Prehashed> = Vec::new();
+        let mut least = usize::MAX;
+        for item in stream.by_ref().take(usually(60_000, 600_000)) {
+            assert_eq!(seen.insert(&item), Ok(true));
+            window.push(item);
+            if window.len() > 9000 {
+                let again = window[window.len() - 9001];
+                assert!(seen.contains(&again), "{generations} generations: an item is missed");
+                least = least.min(seen.len());
+            }
+        }
+        assert!(seen.len() <= 12_000 && least >= 9000, "{generations}: {least}");
+        assert_eq!(seen.stats().stashed_entries, 0);
+    }
+}
+
+/// For each number of new items at most one generation ends, however many threads insert them.
+#[test]
+fn threads_end_no_generation_too_many() {
+    const EACH: usize = 20_000;
+    for (generations, items) in [(4, 50), (8, 1000)] {
+        let builder = builder(wide(), generations).capacity(200_000).every_items(items);
+        let (seen, stored) = (&builder.build().unwrap(), &AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                scope.spawn(move || {
+                    let own: Vec<Prehashed> = hashes(thread).take(EACH).map(Prehashed).collect();
+                    for batch in own.chunks(37) {
+                        let (first, rest) = batch.split_first().unwrap();
+                        let mut new = vec![false; rest.len()];
+                        let is_new = seen.insert(first).unwrap();
+                        let of_batch =
+                            usize::from(is_new) + seen.insert_many(rest, &mut new).unwrap();
+                        stored.fetch_add(of_batch, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        let ended = usize::try_from(seen.generation()).unwrap();
+        let stored = stored.load(Ordering::Relaxed);
+        assert!(ended * items <= stored, "{ended} generations of {items}: {stored} items");
+        assert!(ended > 0);
+    }
+}
