@@ -23,8 +23,9 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
     pub(crate) inner: Inner<L, ValueBits, S>,
 }
 
-/// A table of small values that many threads share: for a key it returns all values of the key, and few others. In a
-/// struct: `maplet: CuckooMaplet`, for keys of any type ([with a hasher, growing, of any
+/// A table of small values that many threads share: for a key it returns all values of the key, and few others.
+///
+/// In a struct: `maplet: CuckooMaplet`, for keys of any type ([with a hasher, growing, of any
 /// layout](crate#the-type-of-a-filter)).
 ///
 /// A maplet is a cuckoo filter with a value of a few bits in each slot. One lookup says which shards, segments, runs or
@@ -644,7 +645,7 @@ impl<L: Storage, S> Maplet<L, S> {
 
     /// Adds each pair of an iterator, in order, until one fails: [`insert_many`](Self::insert_many) for pairs that are
     /// not in a slice. It takes up to 256 pairs from the iterator, hashes their keys, inserts them as one batch, and
-    /// goes on with the next 256.
+    /// goes on with the next 256 pairs.
     ///
     /// No lock is held while the iterator runs, so the iterator may use the maplet. The call waits as
     /// [`insert`](Self::insert) does, for each pair by itself.
