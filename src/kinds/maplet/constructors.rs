@@ -175,8 +175,8 @@ impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
     /// needs if these are fewer. With [long values](crate::CuckooMaplet#layouts), it begins with the buckets that it
     /// needs to reach the maximum.
     ///
-    /// A layout that you named before this call is kept, but as a choice at run time. To have it in the type, name it
-    /// after this call: `.max_capacity(pairs).layout::<Fp21x3>()`.
+    /// A layout that you named before this call is kept, but the type then has [`AnyLayout`]. To have the layout in the
+    /// type, name it after this call: `.max_capacity(pairs).layout::<Fp21x3>()`.
     ///
     /// # Examples
     ///
@@ -204,8 +204,8 @@ impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
     /// With neither a maximum nor a rate, the layout is [`Fp16x4`] for 1 to 3 bits, [`Fp21x3`](crate::Fp21x3) for 4 to
     /// 8, and [`Fp32x2`](crate::Fp32x2) for more.
     ///
-    /// A layout that you named before this call is kept, but as a choice at run time. To have it in the type, name it
-    /// after this call: `.growable().layout::<Fp21x3>()`.
+    /// A layout that you named before this call is kept, but the type then has [`AnyLayout`]. To have the layout in the
+    /// type, name it after this call: `.growable().layout::<Fp21x3>()`.
     ///
     /// # Examples
     ///
