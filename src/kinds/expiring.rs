@@ -98,8 +98,8 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 /// Items that a filter cannot tell apart share one entry, as with [`insert_if_absent`](crate#which-insert). If one of
 /// them could be removed, lookups would miss the others within their window. For the same reason two expiring filters
 /// cannot be merged. [`clear`](ExpiringCuckooFilter::clear) forgets all items. (A maplet with [one pair for each
-/// insert](crate::CuckooMaplet::insert) can remove pairs; there, [`remove_value`](crate::CuckooMaplet::remove_value)
-/// forgets a generation.)
+/// insert](crate::CuckooMaplet::insert) can remove pairs. If its values are generations,
+/// [`remove_value`](crate::CuckooMaplet::remove_value) forgets one.)
 ///
 /// # Time
 ///
@@ -314,7 +314,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Returns whether `item` was seen within the window. `false` is certain. `true` may be wrong, at [the rate that
     /// the filter states](Self::false_positive_rate).
     ///
-    /// Wait-free: it takes no lock, and its number of steps is bounded, whatever other threads do. It does not read a
+    /// Wait-free: a bounded number of steps, whatever other threads do, with no lock and no store. (One exception: it
+    /// counts the rare inconclusive lookups for [`stats`](Self::stats).) It does not read a
     /// [clock](crate::Builder::every).
     ///
     /// # Examples
@@ -1065,8 +1066,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         size_of::<Self>() + self.inner.figures().heap_bytes()
     }
 
-    /// Forgets all items that were inserted before the call. The generation stays the same, and a filter that has grown
-    /// keeps its size.
+    /// Forgets all items that were inserted before the call. The generation stays the same, and so do the size of a
+    /// filter that has grown and the memory of the stash.
     ///
     /// Waits until it holds every lock of the filter. Until it returns, other threads that write wait for it, and
     /// lookups go on: see [what blocks](crate#what-blocks-on-whom-and-how-long). A lookup during the call may find some
@@ -1167,8 +1168,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// [clock](crate::Builder::every). Changes of one do not affect the other. (The type is not `Clone`, since this
     /// call can fail, and can wait for other threads.)
     ///
-    /// The clone has the contents of a [`snapshot`](Self::snapshot) at this instant. The call waits for the threads for
-    /// which `snapshot` waits, and takes the memory of a snapshot and some 80 bytes more for each stashed entry.
+    /// The clone has the contents of a [`snapshot`](Self::snapshot) at this instant. The call waits for the same
+    /// threads as `snapshot` does, makes the same threads wait, and takes the memory of a snapshot and some 80 bytes
+    /// more for each stashed entry.
     ///
     /// # Errors
     ///

@@ -269,7 +269,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns whether `key` has a value. `false` is certain. `true` may be wrong, as often as [`get`](Self::get)
     /// returns a false candidate.
     ///
-    /// Wait-free: it takes no lock, and its number of steps is bounded, whatever other threads do.
+    /// Wait-free: a bounded number of steps, whatever other threads do, with no lock and no store. (One exception: it
+    /// counts the rare inconclusive lookups for [`stats`](Self::stats).)
     ///
     /// # Examples
     ///
@@ -292,7 +293,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// [`get`](Self::get) returns this value as a false candidate: that is one in 2^[`value_bits`](Self::value_bits) of
     /// the false candidates. (For a value of more bits it returns `false`, since no key has such a value.)
     ///
-    /// Wait-free: it takes no lock, and its number of steps is bounded, whatever other threads do.
+    /// Wait-free: a bounded number of steps, whatever other threads do, with no lock and no store. (One exception: it
+    /// counts the rare inconclusive lookups for [`stats`](Self::stats).)
     ///
     /// # Examples
     ///
@@ -425,7 +427,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// keys share their value with another key.
     ///
     /// **Do not [remove](Self::remove) single pairs from such a maplet.** Two keys may share one pair, and the removal
-    /// for one of them removes the pair for both. [`remove_value`](Self::remove_value) is safe.
+    /// for one of them removes the pair for both. This holds also if you remove only pairs for which this method
+    /// returned `true`. [`remove_value`](Self::remove_value) is safe.
     ///
     /// Takes no lock if the key has a value in one of its buckets and this value is not being moved. Otherwise it waits
     /// while another thread writes to one of the two groups of buckets of the key, and as [`insert`](Self::insert) does
@@ -461,9 +464,10 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns `Ok(true)` if the pair was added. If several threads do this at once for a pair that is absent, exactly
     /// one of them gets `true`.
     ///
-    /// A pair that collides with a pair of another key counts as present. So two keys may share one pair: **do not
-    /// [remove](Self::remove) single pairs from such a maplet**, since the removal for one key removes the pair for
-    /// both. [`remove_value`](Self::remove_value) is safe.
+    /// A pair that collides with a pair of another key counts as present. So two keys may share one pair. **Do not
+    /// [remove](Self::remove) single pairs from such a maplet**: the removal for one key removes the pair for both.
+    /// This holds also if you remove only pairs for which this method returned `true`.
+    /// [`remove_value`](Self::remove_value) is safe.
     ///
     /// Takes no lock if the pair is in one of the buckets of the key and is not being moved. Otherwise it waits while
     /// another thread writes to one of the two groups of buckets of the key, and as [`insert`](Self::insert) does if it
@@ -1126,7 +1130,8 @@ impl<L: Storage, S> Maplet<L, S> {
         size_of::<Self>() + self.inner.figures().heap_bytes()
     }
 
-    /// Removes all pairs that were inserted before the call. A maplet that has grown keeps its size.
+    /// Removes all pairs that were inserted before the call. A maplet that has grown keeps its size, and the memory of
+    /// the stash stays allocated.
     ///
     /// Waits until it holds every lock of the maplet. Until it returns, other threads that write wait for it, and
     /// lookups go on: see [what blocks](crate#what-blocks-on-whom-and-how-long). A lookup during the call may find some
@@ -1219,8 +1224,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns an exact clone of the maplet as it is at one instant, with a clone of the hasher. Changes of one do not
     /// affect the other. (The type is not `Clone`, since this call can fail, and can wait for other threads.)
     ///
-    /// The clone has the contents of a [`snapshot`](Self::snapshot) at this instant. The call waits for the threads for
-    /// which `snapshot` waits, and takes the memory of a snapshot and some 80 bytes more for each stashed entry.
+    /// The clone has the contents of a [`snapshot`](Self::snapshot) at this instant. The call waits for the same
+    /// threads as `snapshot` does, makes the same threads wait, and takes the memory of a snapshot and some 80 bytes
+    /// more for each stashed entry.
     ///
     /// # Errors
     ///
