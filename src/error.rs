@@ -189,10 +189,16 @@ pub enum Error {
     ///
     /// Request a [longer one](crate::Builder::every).
     NoTime,
-    /// A generation ends before it has an item.
+    /// A generation would end before it has an item; or the last generations would be more than the filter holds, which
+    /// [forgets the oldest one](crate::Builder::forget_oldest_when_full) when it is full.
     ///
-    /// Request [one item or more](crate::Builder::every_items).
-    NoItems,
+    /// Request [a number of items](crate::Builder::every_items) from 1 to `max`.
+    ItemsPerGenerationOutOfRange {
+        /// The requested number of new items of a generation.
+        items: usize,
+        /// The largest number that is possible.
+        max: usize,
+    },
     /// No layout has the requested name; of a filter that grows: none that can grow.
     ///
     /// The message lists the names, and so does [`AnyLayout::NAMES`](crate::AnyLayout::NAMES).
@@ -512,7 +518,10 @@ impl fmt::Display for Error {
             Self::NoTime => f.write_str(
                 "the period of a generation must be longer than zero: call `every` with such a one",
             ),
-            Self::NoItems => f.write_str("a generation needs one new item or more: call `every_items` with such a number"),
+            Self::ItemsPerGenerationOutOfRange { items, max } => {
+                write!(f, "a generation of this filter cannot end after {items} new items: ")?;
+                write!(f, "call `every_items` with 1 to {max}")
+            }
             Self::NoSuchLayout { grows, names } => {
                 let kind = if *grows { "growing filter" } else { "filter" };
                 write!(f, "no {kind} has a layout of this name: the names are {}", names.join(", "))

@@ -5,10 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{Error, Prehashed};
-use coucal_reference::{HASHER, Layout, hashes, random, usually};
+use coucal_reference::{HASHER, Layout, hashes, random};
 use rand::RngExt;
 
 use super::{Seen, builder};
+
+/// Ten times as long with `COUCAL_LONG`.
+fn runs() -> usize {
+    if std::env::var_os("COUCAL_LONG").is_some() { 10 } else { 1 }
+}
 
 fn wide() -> Layout {
     Layout::named("Fp32x2")
@@ -63,7 +68,7 @@ fn a_generation_gets_so_many_new_items() {
             new: 0,
             last: BTreeMap::new(),
         };
-        for _ in 0..usually(5000, 100_000) {
+        for _ in 0..5000 * runs() {
             let if_absent = random.random();
             let at = random.random_range(0..all.len());
             match random.random_range(0..20) {
@@ -131,34 +136,111 @@ fn a_generation_gets_so_many_new_items() {
         }
         assert_eq!(seen.items_per_generation(), Some(items));
     }
-    let error = builder(wide(), 3).capacity(9).every_items(0).build().unwrap_err();
-    assert_eq!(error, Error::NoItems);
-    let mut seen = builder(wide(), 3).capacity(9).build().unwrap();
-    assert_eq!(seen.set_every_items(0), Err(Error::NoItems));
 }
 
-/// Items of which each comes again after 9,000 others, in a filter for 12,000: each is remembered until then, and the
-/// filter never is full.
+/// Each generation gets an item; and where the oldest is forgotten when the filter is full, all but one of them have room.
+#[test]
+fn numbers_of_items_that_are_impossible() {
+    let error = |items, max| Error::ItemsPerGenerationOutOfRange { items, max };
+    let builder = || builder(wide(), 3).capacity(900);
+    assert_eq!(builder().every_items(0).build().unwrap_err(), error(0, usize::MAX));
+    assert!(builder().every_items(901).build().is_ok());
+    let mut seen = builder().build().unwrap();
+    assert_eq!(seen.set_every_items(0), Err(error(0, usize::MAX)));
+    assert_eq!(seen.items_per_generation(), None);
+
+    let max = builder().build().unwrap().capacity() / 2;
+    let forgetting = || builder().forget_oldest_when_full();
+    let built = forgetting().every_items(max + 1).build();
+    assert_eq!(built.unwrap_err(), error(max + 1, max));
+    let mut seen = forgetting().every_items(max).build().unwrap();
+    assert_eq!(seen.items_per_generation(), Some(max));
+    assert_eq!(seen.set_every_items(max + 1), Err(error(max + 1, max)));
+    let says = error(max + 1, max).to_string();
+    let expected = format!(
+        "a generation of this filter cannot end after {} new items: call `every_items` with 1 to {max}",
+        max + 1
+    );
+    assert_eq!(says, expected);
+}
+
+/// A filter that forgets the oldest generation when it is full remembers the present one and the N - 2 before: with as many
+/// items as fit into each, with fewer, and without a number, also when it was restored.
+#[test]
+fn what_is_forgotten_when_full_is_the_oldest_generation() {
+    for generations in [2, 3, 4, 10] {
+        let builder = || builder(wide(), generations).capacity(2000).forget_oldest_when_full();
+        let capacity = builder().build().unwrap().capacity();
+        let before = generations as usize - 1;
+        let restored = {
+            let filter = super::builder(wide(), generations).capacity(2000).build().unwrap();
+            let bytes = filter.snapshot().unwrap().into_bytes();
+            let mut seen = Seen::from_bytes(&bytes, HASHER).unwrap();
+            seen.set_forget_oldest_when_full(true);
+            seen
+        };
+        let filters = [
+            builder().every_items(capacity / before).build().unwrap(),
+            builder().every_items(capacity / before / 2).build().unwrap(),
+            builder().build().unwrap(),
+            restored,
+        ];
+        for seen in filters {
+            let items = seen.items_per_generation().expect("something ends generations");
+            let all: Vec<_> = hashes(9).take(20_000 * runs()).map(Prehashed).collect();
+            for (at, item) in all.iter().enumerate() {
+                assert_eq!(seen.insert(item), Ok(true));
+                let remembered = items * (generations as usize - 2);
+                if let Some(oldest) = (at + 1).checked_sub(remembered) {
+                    let mut last = all[oldest..=at].iter().step_by(37);
+                    assert!(last.all(|item| seen.contains(item)), "{generations} of {items}, {at}");
+                }
+            }
+        }
+    }
+}
+
+/// The last N - 1 generations are remembered, and no more than N of them; a filter with room for these never is full.
+#[test]
+fn a_window_of_new_items() {
+    for generations in [2, 4, 6, 12] {
+        let items = 12_000 / generations as usize;
+        let seen =
+            builder(wide(), generations).capacity(12_000).every_items(items).build().unwrap();
+        let all: Vec<_> = hashes(7).take(40_000 * runs()).map(Prehashed).collect();
+        for (at, item) in all.iter().enumerate() {
+            assert_eq!(seen.insert(item), Ok(true));
+            if let Some(oldest) = (at + 1).checked_sub(items * (generations as usize - 1)) {
+                assert!(seen.contains(&all[oldest]), "{generations} generations: {oldest} at {at}");
+            }
+        }
+        assert!(seen.len() <= 12_000);
+        assert_eq!(seen.stats().stashed_entries, 0);
+    }
+}
+
+/// Each item comes again after 9,000 other inserts, in a filter with room for 12,000: none is missed.
 #[test]
 fn a_window_of_ten_thousand_items() {
     for generations in [4, 6, 12] {
         let items = 12_000 / generations as usize;
         let builder = builder(wide(), generations).capacity(12_000).every_items(items);
-        let seen = builder.build().unwrap();
-        let mut stream = hashes(7).map(Prehashed);
-        let mut window: Vec<Prehashed> = Vec::new();
+        let seen = builder.forget_oldest_when_full().build().unwrap();
+        let all: Vec<_> = hashes(7).take(40_000 * runs()).map(Prehashed).collect();
         let mut least = usize::MAX;
-        for item in stream.by_ref().take(usually(60_000, 600_000)) {
-            assert_eq!(seen.insert(&item), Ok(true));
-            window.push(item);
-            if window.len() > 9000 {
-                let again = window[window.len() - 9001];
-                assert!(seen.contains(&again), "{generations} generations: an item is missed");
+        for (at, item) in all.iter().enumerate() {
+            assert_eq!(seen.insert(item), Ok(true));
+            // A new one and an old one take turns.
+            if let Some(again) = at.checked_sub(4500) {
+                assert_eq!(seen.insert(&all[again]), Ok(false), "{generations}: {again} is missed");
+            }
+            // Once it has been full.
+            if at > 20_000 {
                 least = least.min(seen.len());
             }
         }
-        assert!(seen.len() <= 12_000 && least >= 9000, "{generations}: {least}");
-        assert_eq!(seen.stats().stashed_entries, 0);
+        println!("{generations} generations: {least} items or more");
+        assert!(least >= 9000, "{generations}: {least}");
     }
 }
 

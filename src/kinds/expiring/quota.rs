@@ -19,9 +19,9 @@ pub(crate) struct Quota {
 }
 
 impl Quota {
-    /// `None`: each generation would end before it has an item.
-    pub(crate) fn new(items: usize) -> Option<Self> {
-        (items > 0).then(|| Self { items: items as u64, new: AtomicU64::new(0) })
+    /// A generation gets `items` new items, at least one.
+    pub(crate) fn new(items: usize) -> Self {
+        Self { items: items as u64, new: AtomicU64::new(0) }
     }
 
     /// Another one with the same count, for a copy of the table.
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn one_end_for_each_number_of_items() {
         for items in 1..10 {
-            let quota = Quota::new(items).unwrap();
+            let quota = Quota::new(items);
             let (mut stored, mut ended) = (0, 0);
             for batch in (0..200).map(|n| n % 4) {
                 quota.count(batch, || ended += 1);
@@ -89,12 +89,11 @@ mod tests {
             }
             assert_eq!(quota.copy().new.load(Ordering::Relaxed), (stored % items) as u64);
         }
-        assert!(Quota::new(0).is_none());
     }
 
     #[test]
     fn what_was_counted_ends_with_its_generation() {
-        let quota = Quota::new(3).unwrap();
+        let quota = Quota::new(3);
         let mut ended = 0;
         quota.count(2, || ended += 1);
         quota.restart();
@@ -117,7 +116,7 @@ mod tests {
     fn threads_end_as_many_as_their_items_are_for() {
         const EACH: usize = 10_000;
         for items in [1, 7, 100] {
-            let (quota, ended) = (&Quota::new(items).unwrap(), &AtomicUsize::new(0));
+            let (quota, ended) = (&Quota::new(items), &AtomicUsize::new(0));
             thread::scope(|scope| {
                 for _ in 0..4 {
                     scope.spawn(|| {
