@@ -107,10 +107,11 @@ impl<L: IntoStorage, const SHORT_RING: bool> Subject for Maplet<L, SHORT_RING> {
     }
 }
 
-/// The expiring filter of a storage, with stamps of two bits. Its generations end by the time of the model.
-pub struct Expiring<L>(PhantomData<L>);
+/// The expiring filter of a storage, with stamps of two bits. A generation ends after `ITEMS` new items; with 0, by the
+/// time of the model.
+pub struct Expiring<L, const ITEMS: usize = 0>(PhantomData<L>);
 
-impl<L: IntoStorage> Subject for Expiring<L> {
+impl<L: IntoStorage, const ITEMS: usize> Subject for Expiring<L, ITEMS> {
     type Storage = L::Storage;
     type Values = ValueBits;
     type Shared = ExpiringFilter<L::Storage>;
@@ -118,9 +119,13 @@ impl<L: IntoStorage> Subject for Expiring<L> {
     const VALUE_BITS: u32 = 2;
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
+        let mut filter = ExpiringFilter::from_inner(inner);
+        if ITEMS > 0 {
+            filter.set_every_items(ITEMS).expect("one or more");
+            return filter;
+        }
         let now = || Duration::from_nanos(time());
         let timer = Timer::new(Duration::from_nanos(PERIOD), Duration::ZERO, now);
-        let mut filter = ExpiringFilter::from_inner(inner);
         filter.timer = Some(timer.expect("a period"));
         filter
     }

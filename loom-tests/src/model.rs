@@ -1131,7 +1131,7 @@ impl<M: IntoStorage, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
 }
 
 /// Operations of a filter that forgets by the time of the model: not recorded.
-impl<M: IntoStorage> Thread<Expiring<M>> {
+impl<M: IntoStorage, const ITEMS: usize> Thread<Expiring<M, ITEMS>> {
     /// Whether the item was new.
     pub fn remember(&mut self, item: Item) -> bool {
         self.shared.insert(&Prehashed(item.hash)).expect("room")
@@ -1154,6 +1154,11 @@ impl<M: IntoStorage> Thread<Expiring<M>> {
     /// Ends the generations that are due by the time of the model.
     pub fn advance_if_due(&self) {
         self.shared.advance_if_due();
+    }
+
+    /// Ends a generation.
+    pub fn end_generation(&self) {
+        self.shared.advance();
     }
 
     /// How many generations have ended.

@@ -655,6 +655,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Counts new items, and ends the generation that they complete. `clock` was read before they were stored.
     fn count_new(&self, quota: &Quota, stored: usize, mut clock: Clock) {
         quota.count(stored, || {
+            self.inner.state.turns.take_locked();
             self.measured(|| by_encoding!(self.inner, table => table.advance_from(clock)));
             clock = self.inner.state.clock();
         });

@@ -92,6 +92,7 @@ mod last_resort;
 mod lock;
 mod maplets;
 mod order;
+mod quota;
 mod races;
 mod snapshots;
 mod stash;

@@ -61,6 +61,7 @@ const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
 /// Models that notice weaker orderings of a file, most likely, by how the path of the file begins. They are run first.
 pub const LIKELY: &[(&str, &str)] = &[
     ("src/kinds/expiring/timer.rs", "timer::"),
+    ("src/kinds/expiring/quota.rs", "quota::"),
     ("src/sync/array.rs", "array:: order::removal_beside_widening"),
     ("src/sync/retained.rs", "widening::split_after_widening widening::lookup_that_a_flag_orders"),
     ("src/sync/lock.rs", "lock::"),
@@ -665,6 +666,10 @@ pub const FAULTS: &[Fault] = faults! {
     insert_stamped_slow: "an insert leaves an older stamp as it is"
         replace "self.restamp(self.with_stamp(key, older))?" with "self.replace(self.with_stamp(key, older), older)?"
         => "expiring::two_stamps_of_an_old_item expiring::two_inserts_of_what_is_swept";
+    count: "two threads end generations by the number of their items at once"
+        without "before < self.items &&" => "quota::two_new_items_of_two_generations";
+    end_each: "what is stored while a thread ends a generation ends none"
+        replace "before < 2 * self.items" with "true" => "quota::two_new_items_of_two_generations";
     store_absent: "a stamp is read before the stripe is taken"
         put "let place = Place::select(in_first, self.stamped(key, duplicates).places());"
         before "let locked = self.lock_stripes(both(buckets, Bucket::number));"

@@ -1,0 +1,55 @@
+//! Generations that end after a number of new items, while several threads store them.
+
+use coucal::Layout;
+use coucal::probe::Expiring;
+use loom_tests::model::Setup;
+
+models_of_three! {
+    two_new_items_of_one_generation
+    two_new_items_of_two_generations
+    new_item_beside_an_advance
+}
+
+/// The second of them ends the generation, and both are remembered: they belong to that generation or to the next.
+fn two_new_items_of_one_generation<L: Layout>() {
+    let mut setup = Setup::<Expiring<L, 2>>::new(2);
+    let items = setup.items([(0, 1), (1, 0)]);
+    setup.generations(3).check_asserted(100, 2, move |model| {
+        for item in items {
+            model.thread(move |t| t.remember(item));
+        }
+        move |t| {
+            assert_eq!(t.generation(), 1);
+            assert!(items.into_iter().all(|item| t.is_remembered(item)));
+        }
+    });
+}
+
+/// Each ends a generation, or one thread ends both.
+fn two_new_items_of_two_generations<L: Layout>() {
+    let mut setup = Setup::<Expiring<L, 1>>::new(2);
+    let items = setup.items([(0, 1), (1, 0)]);
+    setup.generations(4).check_asserted(100, 2, move |model| {
+        for item in items {
+            model.thread(move |t| t.remember(item));
+        }
+        move |t| {
+            assert_eq!(t.generation(), 2);
+            assert!(items.into_iter().all(|item| t.is_remembered(item)));
+        }
+    });
+}
+
+/// Another thread ends the generation: so it ends once or twice, and the item outlives both.
+fn new_item_beside_an_advance<L: Layout>() {
+    let mut setup = Setup::<Expiring<L, 1>>::new(2);
+    let x = setup.item(0, 1);
+    setup.generations(4).check_asserted(100, 2, move |model| {
+        model.thread(move |t| t.remember(x));
+        model.thread(|t| t.end_generation());
+        move |t| {
+            assert!((1..=2).contains(&t.generation()));
+            assert!(t.is_remembered(x));
+        }
+    });
+}
