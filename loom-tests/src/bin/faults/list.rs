@@ -135,7 +135,7 @@ macro_rules! exceptions {
 pub const EXCEPTIONS: &[Exception] = exceptions! {
     clear_locked "fence(Ordering::SeqCst);": "AcqRel, not SeqCst", NO_FENCE_OF_LOOM;
     clear_locked "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
-    scan_length "let first = words.word(2 * at).load(Ordering::SeqCst);":
+    scan_length "let first = words.word(at).load(Ordering::SeqCst);":
         "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
     take "array.set_first(at, left, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
     add "array.set_first(at, copies, Ordering::Release);":
