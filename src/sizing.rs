@@ -529,7 +529,7 @@ mod tests {
         let reached = one_in(rate_of(Fp8x8, fixed(10_000, None)));
         let layout = Some("SemiSorted17x4");
         assert_eq!(error, Error::RateOutOfReach { one_in: reached, other: layout });
-        assert!(error.to_string().ends_with(": SemiSorted17x4 reaches the rate"), "{error}");
+        assert!(error.to_string().contains(": SemiSorted17x4 reaches the rate, "), "{error}");
         assert!(Sizing::within(SemiSorted17x4, fixed(10_000, Some(0.0001))).is_ok());
 
         // None can: then the error tells the lowest rate there is.
@@ -910,8 +910,8 @@ mod tests {
             assert!(sizing.rate(request) <= rate);
             if name != "Fp12x5" {
                 let error = Sizing::within(Fp12x5, request).err().unwrap();
-                let message = format!(": {name} reaches the rate");
-                assert!(error.to_string().ends_with(&message), "{error}");
+                let message = format!(": {name} reaches the rate, ");
+                assert!(error.to_string().contains(&message), "{error}");
             }
         }
         assert_eq!(Sizing::smallest(growing(0, 1 << 30)).unwrap().layout.name(), "Fp16x4");
