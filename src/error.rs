@@ -31,11 +31,15 @@ use std::io;
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The filter is full, and no short search found a free slot. A filter of fixed size or a growing filter of its
-    /// maximum size is full if its slots in use and its [stashed entries](crate::Stats::stashed_entries) together reach
-    /// a certain load: the load at which tables of its [layout](crate::Layout) are full, or, for a growing table, the
-    /// one that follows from its [target load](crate::growth). A merge returns this error if the filter has no room for
-    /// the items of both.
+    /// The filter is full. An insert returns this error if all of the following hold:
+    ///
+    /// * The filter has a fixed size, or it has grown to its maximum size.
+    /// * Its slots in use and its [stashed entries](crate::Stats::stashed_entries) together reach the load at which
+    ///   tables of its [layout](crate::Layout) are full. In a growing filter, this load follows from its
+    ///   [target load](crate::growth).
+    /// * A short search found no free slot.
+    ///
+    /// A merge returns this error if the filter has no room for the items of both.
     ///
     /// Remove items, or build a filter with a larger capacity, or a growing filter
     /// ([`Builder::growable`](crate::Builder::growable)), or raise its [`max_capacity`](crate::Builder::max_capacity).
