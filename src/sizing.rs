@@ -365,7 +365,7 @@ impl Request {
 /// of them, some are stashed: at these lengths, this is expected in less than one in 30,000 tables of 2^20 buckets.
 /// With shorter fingerprints, the entries of a bucket also have fewer other buckets, which lowers the reachable load:
 /// with one bit less, large tables of most layouts would not hold the items that they are made for. In a growing table,
-/// core and ring together have at least as many bits as the fingerprint here.
+/// core and ring together have as many bits as the fingerprint.
 fn most_value_bits(layout: &Properties) -> u32 {
     let min_fingerprint_bits = match layout.slots {
         2 => 9,
