@@ -189,7 +189,7 @@ impl Sizing {
         // If the table of a layout would be too large, or the layout does not allow the load, that layout might have
         // reached the rate: return its error. Otherwise the longest fingerprints have the lowest rate.
         let last = Self::of_each_layout(request).try_fold(None, |_, sizing| sizing.map(Some))?;
-        let sizing = last.expect("a layout stores the values");
+        let sizing = last.expect("at least one layout stores the values");
         if request.rate.is_none() {
             return Ok(sizing);
         }

@@ -133,7 +133,7 @@ fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request,
         let needs = budgets.iter().filter_map(|(bytes, needs)| Some(((*bytes)?, needs(sizing))));
         { needs }.find(|(bytes, needed)| needed > bytes)
     };
-    let most = budgets.iter().filter_map(|(bytes, _)| *bytes).min().expect("a budget");
+    let most = budgets.iter().filter_map(|(bytes, _)| *bytes).min().expect("at least one budget");
     let items_are_given =
         if request.grows { request.max_capacity.is_some() } else { request.items() > 0 };
     let with = |items| {
