@@ -134,7 +134,7 @@ pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = Filter<Growa
 impl<L: Storage, S> Filter<L, S> {
     /// Adds one more copy of `item`.
     ///
-    /// Waits for other threads that write to the same stripe (a group of buckets). It holds one lock for a few
+    /// Waits for other threads that write to the same stripes (groups of buckets). It holds one lock for a few
     /// instructions, or two locks for each kick if both buckets are full. If no kicks make room, the item goes to the
     /// [stash](crate#what-finds-no-room), which at times allocates memory. In a growing filter, some inserts split a
     /// few buckets, and a few of these allocate memory. The table of [what
@@ -173,7 +173,7 @@ impl<L: Storage, S> Filter<L, S> {
     /// items, use [`insert`](Self::insert) and `remove` in pairs.
     ///
     /// Takes no lock if the item is in one of its buckets and no thread is moving it. Otherwise it waits for other
-    /// threads that write to the two stripes of the item: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// threads that write to the stripes of its two buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -225,10 +225,10 @@ impl<L: Storage, S> Filter<L, S> {
     /// same reason, do not remove items that you inserted with [`insert_if_absent`](Self::insert_if_absent). [A
     /// checklist](crate#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
     ///
-    /// Waits for other threads that write to the same stripe: see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) an entry of
-    /// its version group is [stashed](crate#what-finds-no-room), or (b) other threads move fingerprints of the group
-    /// during each of 64 attempts.
+    /// Waits for other threads that write to the stripe of the item's bucket: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) the
+    /// [stash](crate#what-finds-no-room) has an entry that it cannot tell from the item without a lock, or (b) other
+    /// threads move fingerprints of the item's version group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -249,9 +249,10 @@ impl<L: Storage, S> Filter<L, S> {
 
     /// Returns the number of copies of `item`, including copies of items that collide with it.
     ///
-    /// Waits for other threads that write to the two stripes of the item: see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless a thread is
-    /// moving a fingerprint of its version group.
+    /// Waits for other threads that write to the stripes of the item's two buckets: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) the
+    /// [stash](crate#what-finds-no-room) has an entry that it cannot tell from the item without a lock, or (b) another
+    /// thread is moving a fingerprint of the item's version group.
     ///
     /// # Examples
     ///
@@ -274,8 +275,8 @@ impl<L: Storage, S> Filter<L, S> {
     /// Writes the number of copies of each item to `counts`: [`count`](Self::count) for a batch. It hides the latency
     /// of memory in a filter larger than the cache.
     ///
-    /// The batch is not atomic. For each item, it waits as a single call of `count` does, for other threads that write
-    /// to the two stripes of the item: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// The batch is not atomic. For each item, the call waits for other threads that write to the stripes of its two
+    /// buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock between two items.
     ///
     /// # Errors
     ///
@@ -354,8 +355,9 @@ impl<L: Storage, S> Filter<L, S> {
 
     /// Adds one more copy of each item, in order, until an insert fails.
     ///
-    /// The batch is not atomic. For each item, it waits as a single call of [`insert`](Self::insert) does, for other
-    /// threads that write to the same stripe: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// The batch is not atomic. For each item, the call waits for other threads that write to the same stripes, as
+    /// [`insert`](Self::insert) does: see [what blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock
+    /// between two items.
     ///
     /// # Errors
     ///
@@ -389,8 +391,8 @@ impl<L: Storage, S> Filter<L, S> {
     /// 256. It allocates only where `insert` does. It holds no lock while the iterator runs, so the iterator may use
     /// the filter.
     ///
-    /// For each item, it waits as a single call of [`insert`](Self::insert) does, for other threads that write to the
-    /// same stripe: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// For each item, the call waits for other threads that write to the same stripes, as [`insert`](Self::insert)
+    /// does: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -427,8 +429,9 @@ impl<L: Storage, S> Filter<L, S> {
     /// new.
     ///
     /// As with `insert_if_absent`, do not remove from a filter that this method fills. The batch is not atomic. For
-    /// each item, it waits as a single call of `insert_if_absent` does, for other threads that write to the two stripes
-    /// of the item: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// each item that is absent or that a thread is moving, the call waits for other threads that write to the stripes
+    /// of its two buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock between two
+    /// items.
     ///
     /// # Errors
     ///
@@ -470,8 +473,8 @@ impl<L: Storage, S> Filter<L, S> {
     /// runs, so the iterator may use the filter. As with [`insert_if_absent`](Self::insert_if_absent), do not remove
     /// from a filter that this method fills.
     ///
-    /// For each item, it waits as a single call of `insert_if_absent` does, for other threads that write to the two
-    /// stripes of the item: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// For each item that is absent or that a thread is moving, the call waits for other threads that write to the
+    /// stripes of its two buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -507,8 +510,8 @@ impl<L: Storage, S> Filter<L, S> {
     /// copies that it removed. As with [`remove`](Self::remove), remove only what you inserted.
     ///
     /// In a filter larger than the cache, it is faster than a loop of `remove`. The batch is not atomic. For each item,
-    /// it waits as a single call of `remove` does, for other threads that write to the same stripe: see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long).
+    /// it waits for other threads that write to the stripe of its bucket: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock between two items.
     ///
     /// # Errors
     ///

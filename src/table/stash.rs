@@ -405,7 +405,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
         self.put_in_stash(&mut writer, new, 1)?;
         // In its cell, which may be another one now.
-        let found = writer.longest(self.query(key, true)).expect("the entry stays while the mutex is held");
+        let found =
+            writer.longest(self.query(key, true)).expect("the entry stays while the mutex is held");
         self.take_from_stash(key, &mut writer, found, 1);
         Ok(())
     }

@@ -636,9 +636,7 @@ mod outside {
 
     #[test]
     fn a_filter_outside_of_a_model_says_what_to_do() {
-        assert!(
-            message(|| drop(CuckooFilter::with_capacity(1))).contains("inside `loom::model`")
-        );
+        assert!(message(|| drop(CuckooFilter::with_capacity(1))).contains("inside `loom::model`"));
         let left = Arc::new(Mutex::new(None));
         let kept = Arc::clone(&left);
         loom::model(move || *kept.lock().unwrap() = Some(filter_of(&[1])));
