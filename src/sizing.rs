@@ -174,7 +174,7 @@ impl Sizing {
     /// rate, it chooses among the layouts whose fingerprints are no shorter than those of the default layout. If two
     /// tables have the same size, it chooses the layout with the shorter fingerprints: the other is no faster.
     fn smallest(request: Request) -> Result<Self, Error> {
-        // No layout stores longer values.
+        // No layout stores longer values than this one.
         request.value_bits_of(LayoutId::Fp32x2)?;
         let most = request.rate.unwrap_or(match (request.grows, request.expires) {
             (false, _) => 1.0,
