@@ -1041,13 +1041,13 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// would no longer have room for its [maximum capacity](Self::max_capacity), or, without a maximum, could not go on
     /// growing. If filters of one size grew from the smallest size, some twenty of them can be merged into a new one.
     ///
-    /// **The rates add up:** this filter also reports the absent items that `other` reports. The fewer bits a filter
-    /// stores of its items, the higher the rate: 16 filters that grew to 50,000 items each have 2.4 % false positives
-    /// when merged into one, where one filter that grew to all these items has 0.23 %. If the builder of this filter
-    /// was given a [rate](crate::Builder::false_positive_rate), the filter keeps it: a merge that would exceed this
-    /// rate, at the capacity for which it was given, is an error. (A filter that was restored from a snapshot has no
-    /// such rate, because the format has no field for it. A [clone](Self::try_clone) has it.) Merged items count
-    /// towards the rate until a [`clear`](Self::clear), also if they are removed again.
+    /// **The rates add up:** this filter also reports those absent items as present that `other` reports. The fewer
+    /// bits a filter stores of its items, the higher the rate: 16 filters that grew to 50,000 items each have 2.4 %
+    /// false positives when merged into one, where one filter that grew to all these items has 0.23 %. If the builder
+    /// of this filter was given a [rate](crate::Builder::false_positive_rate), the filter keeps it: a merge that would
+    /// exceed this rate, at the capacity for which it was given, is an error. (A filter that was restored from a
+    /// snapshot has no such rate, because the format has no field for it. A [clone](Self::try_clone) has it.) Merged
+    /// items count towards the rate until a [`clear`](Self::clear), also if they are removed again.
     ///
     /// Other threads may use both filters meanwhile. The merge takes a [`snapshot`](Self::snapshot) of `other`, and
     /// inserts its items one after the other, in no particular order, so other threads see some of its items earlier
