@@ -173,8 +173,8 @@ pub enum Error {
         other: Option<&'static str>,
     },
     /// The number of [values per key](crate::Builder::values_per_key), or of [copies per
-    /// item](crate::Builder::copies_per_item), is out of range for this layout. Or it was set for a growing table, whose
-    /// size follows from its [target load](crate::Builder::target_load).
+    /// item](crate::Builder::copies_per_item), is out of range for this layout. Or it was set for a growing table,
+    /// whose size follows from its [target load](crate::Builder::target_load).
     ///
     /// Request between 1 and `max`, or build it with the layout `other`. For larger numbers, two buckets have room for
     /// less than half of the values of a key: store the values elsewhere, and their location in the maplet.
