@@ -142,7 +142,7 @@ impl Geometry {
     }
 
     /// Returns the number of the version group of an item, which is the same for both of its positions. In a table of
-    /// fixed size the core alone is enough, since it has many bits. In a growing table the number also contains the
+    /// fixed size it is the core alone, which has many bits in most layouts. In a growing table it also contains the
     /// bits of the product of the positions that all entries know.
     ///
     /// The lowest bits of the product depend only on the lowest bits of the positions, and its lowest bit is 0. For one
