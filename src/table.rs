@@ -10,9 +10,9 @@
 //! * A *clear* is any store to a word that takes an entry out. A *copy* is any store that puts an entry in.
 //! * A store by which an operation takes effect is `SeqCst`: the store of an insert, of the last hop of a kick path, of
 //!   a removal. A store that only moves an entry is Release.
-//! * Lookups read both kinds of stores with `SeqCst`, which includes Acquire. A lookup that reads a word has
-//!   synchronized with the writer of that word, and through the stripe with all earlier writers of the bucket. So the
-//!   lookup sees every bump that happened before that store.
+//! * Lookups load the words with `SeqCst`, which includes Acquire. A lookup that reads a word has synchronized with the
+//!   writer of that word, and through the stripe with all earlier writers of the bucket. So the lookup sees every bump
+//!   that happened before the store of that word.
 //! * A writer reads the words of its own stripe with Relaxed: the lock has synchronized the writer with the last writer
 //!   of these words.
 
@@ -164,8 +164,8 @@ impl<B: Buckets> State<B> {
     /// Locks the stripes of the buckets of `places`. While they are locked, none of these buckets is split, so the
     /// places stay in their buckets.
     ///
-    /// `buckets` are the buckets of the places a moment ago. Returns their buckets under the locks, which read their
-    /// slots by the extent as it is under the locks. Blocks as [`Stripes::lock`] does.
+    /// `buckets` are the buckets of the places a moment ago. Returns the buckets of the places under the locks, which
+    /// read their slots by the extent as it is under the locks. Blocks as [`Stripes::lock`] does.
     #[inline(always)]
     fn lock<const N: usize>(
         &self,

@@ -15,7 +15,7 @@
 //! | `either_agrees` | the same, by some bits of the slots | by the mask |
 //! | `holds_key` | as `holds_item`, of one word; in a filter `false` | no |
 //! | `values` | the values of the item in two words | |
-//! | `copies` | the number of entries in one word that are of the item, now and however much the table grows | by the mask |
+//! | `copies` | the number of entries of the item in one word, which stay its entries however much the table grows | by the mask |
 //! | `only` | the entry of the item, if the two words of a growing table hold exactly one | yes |
 //! | `longest` | in each of two words, the *longest* entry of the item: the one that knows the most bits of its position | yes |
 //!
@@ -75,8 +75,8 @@ pub trait Placing: Copy + Send + Sync {
     /// Returns whether both are the same bucket and read their slots alike.
     fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool;
 
-    /// Encodes the entry at `place` as a slot of `bucket`. `None`: the bucket tells more bits of the position than the
-    /// entry knows.
+    /// Encodes the entry at `place` as a slot of `bucket`. `None`, only in a growing table: the bucket tells more bits of
+    /// the position than the entry knows.
     fn slot<F: Encoding>(bucket: Bucket<Self>, place: Place) -> Option<Slot>;
 
     /// Decodes a slot of `bucket`: returns the place of the entry in it.

@@ -95,7 +95,7 @@ impl Stripes {
         self.stripes.index(bucket)
     }
 
-    /// Returns the stripe of a bucket, unlocked: it may be locked soon.
+    /// Returns the stripe of a bucket, without locking it.
     #[inline]
     pub(in crate::table) fn stripe(&self, bucket: usize) -> &Stripe {
         self.stripes.at(bucket)

@@ -183,7 +183,7 @@ impl Shape {
     #[inline(always)]
     pub(crate) fn fingerprint(self, x: u64) -> Entry {
         if self.value > 0 {
-            // Drawn by eight bits more than the fingerprint has.
+            // The source has eight bits more than the fingerprint.
             let above = u64::BITS - SPARE_SOURCE_BITS - self.bits + self.value;
             return Entry::fingerprint(self.drawn(x << above));
         }

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** at every instant, by the extent of that instant, each entry is in the bucket of one of its positions.
 //! All bits of the position that its bucket and its ring give are true, with one exception: a split makes two entries
-//! of a void entry, and one of the two is in the wrong bucket.
+//! of a void entry, one in each bucket, and one of these buckets gives a wrong bit.
 //!
 //! A split takes the bucket at the *cursor* and moves some of its entries to a new bucket at the end. So there is no
 //! pause in which everything is rebuilt, and the table is never half empty.
@@ -141,7 +141,7 @@ impl Extent {
     pub(crate) fn bucket(self, position: u64) -> usize {
         let stride = self.stride();
         let split = position as usize & (2 * stride - 1);
-        // If there is no bucket `split`, the uppermost of these bits is a 1.
+        // If there is no bucket `split`, the uppermost of these bits is a 1: the subtraction clears it.
         select_unpredictable(split < self.buckets(), split, split.wrapping_sub(stride))
     }
 }
