@@ -27,8 +27,8 @@ const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 /// longer array replaces the words.
 pub(in crate::table) type Chunks = PieceArray<CHUNK_SHIFT>;
 
-/// The factor by which words become longer when longer words replace them; it is at most twice this factor where that
-/// makes them a whole chunk.
+/// The factor by which short words become longer when longer words replace them. Where this makes them a whole chunk, it
+/// may be up to twice as large.
 const LENGTHENING: u64 = 4;
 /// The divisor of the words of a table that gives the words of its next slab. So a table has at most a 64th more words
 /// than it needs.
@@ -301,8 +301,8 @@ fn is_short(words: u64) -> bool {
     words < Chunks::PIECE_LEN as u64
 }
 
-/// Returns the number of buckets to have memory for, when there is memory for `reached` buckets and `buckets` need
-/// more.
+/// Returns the number of buckets to allocate words for, when `reached` buckets have words and `buckets` buckets need
+/// them.
 pub(in crate::table) fn next_reach(reached: u64, buckets: u64, max_buckets: u64) -> u64 {
     let piece = Chunks::PIECE_LEN as u64;
     let more = if is_short(reached) {

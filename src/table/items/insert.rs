@@ -22,7 +22,7 @@ const MUCH_STASHED: usize = 1024;
 /// sample is mostly within a hundredth of the load of the table.
 const CLEARLY_BELOW: f64 = 0.96;
 
-/// What an insert does if the table already holds its item.
+/// The behaviour of an insert whose item the table already holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::table) enum Duplicates {
     /// Store one more entry.
@@ -273,7 +273,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                 decided => return decided,
             }
         }
-        // The cache misses of the search overlap then. In a small table this would cost more than it gains.
+        // So that the cache misses of the search overlap. In a small table this would cost more than it gains.
         if self.present() >= OUT_OF_CACHE_BUCKETS {
             self.prefetch_first_step(buckets, words);
         }

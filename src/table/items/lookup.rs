@@ -10,7 +10,7 @@ use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, Placing, Read};
 use crate::table::{Buckets, Table};
 
-/// The rounds of a lookup before it gives up on a certain answer and says that the item is there.
+/// The number of rounds after which a lookup gives up on a certain answer and says that the item is there.
 const MAX_LOOKUP_ROUNDS: usize = 8;
 
 /// Whether only entries with the value of the item count, in a maplet. In a filter both are the same.
@@ -186,8 +186,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
 /// The lookups of a maplet.
 impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
-    /// Returns the values of a key of a maplet, and few others. Every value that the key had all the time is among
-    /// them. Allocates for values that are stashed.
+    /// Returns the values of a key of a maplet, and few others. Every value that the key has during the whole call is
+    /// among them. Allocates for values that are stashed.
     ///
     /// The values are all matches in both words, of one round in which nothing of the group was moved. A match does not
     /// end the round, since a kick may have moved another value meanwhile.

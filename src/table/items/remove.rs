@@ -7,7 +7,7 @@
 //! In a growing table the entries of an item differ in how many bits of the position they know, and one entry may match
 //! several items. A removal takes the longest entry, the one that knows the most bits. A shorter one could be the only
 //! entry of another item, which would then be missed. If the longest entry was stored for another item, that item still
-//! has one: the entry that was stored for the removed item is shorter, and matches both. Lengths are counted from the
+//! has one: the entry that was stored for the removed item is not longer, and matches both. Lengths are counted from the
 //! lowest bit of the position, so they are the same in both buckets. Mostly an item has exactly one entry: then no
 //! length is computed.
 
@@ -29,8 +29,8 @@ use crate::table::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 enum Change {
     /// Free its slot.
     Remove,
-    /// Give it this value. The entry stays where it is, and as long as it is: so every search that finds it with any
-    /// value goes on to find it.
+    /// Give it this value. The entry stays where it is, and as long as it is: so a search that accepts any value finds
+    /// it as before.
     Replace(u32),
     /// Give it the stamp of the present [generation](crate::table::whole::generations).
     Stamp,

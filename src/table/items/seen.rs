@@ -1,7 +1,7 @@
 //! The entries of an item that a removal has seen before it locks, and the check whether they are still there.
 //!
-//! **Invariant:** an entry that was seen in a word is the one that a search of the word would find again, as long as
-//! the word is the same and the table has not grown.
+//! **Invariant:** as long as a word is the same and the table has not grown, another search of the word would have the
+//! result that was seen.
 
 use core::hint::select_unpredictable;
 
