@@ -1,9 +1,10 @@
-//! Growth: splits, and when they happen.
+//! Growth: splits, and when they happen. In a split some entries of a bucket *go* to a new bucket, and the others
+//! *stay*.
 //!
 //! **Invariant:** an entry that goes is in the new bucket before the extent says so, and in the old one until then.
-//! Only the holder of the growth mutex changes the extent.
+//! Only the holder of the growth mutex (`Doubled::lock`) changes the extent.
 //!
-//! A split is a kick of several entries at once, to a new bucket. The extent says which bucket an entry has (see
+//! A split is a kick of all entries that go, at once. The extent says which bucket an entry has (see
 //! `placing/growing.rs`). So between the copy and the clear, a split also stores the extent. A lookup that reads the
 //! cleared bucket has then synchronized with the bumped versions, and starts over. A lookup that begins with the bumped
 //! versions sees the extent, and with it the new bucket. Writers compute the buckets of an item again when they hold
@@ -34,12 +35,13 @@ const SPLITS_PER_LOCK: usize = 8;
 const INSERTS_PER_LOAD_CHECK: u64 = 32;
 /// The lowest of the bits of a position that decide which inserts check the load. No bucket tells these bits.
 const TURN: u32 = 48;
-/// Halts of growth until the number of buckets has doubled: this number to twice this number.
+/// The fewest halts of growth until the number of buckets has doubled. There are at most twice as many.
 const HALTS: u64 = 64;
 /// The most load checks for which one insert splits: its own, and those of other inserts that found the growth mutex
 /// taken.
 const MAX_CHECKS: usize = 16;
-/// The share of slots by which a table may become fuller than its target. While it grows, its load is kept below that.
+/// The share of slots by which the load of a table may rise above its target. While the table grows, growth keeps the
+/// load below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 
 /// Slots for which a stashed entry counts when a table decides whether to grow: about as many as would take the memory
@@ -75,9 +77,10 @@ impl<V: Values> GrowingBuckets<V> {
         ((2.0 * slots / slots_per_bucket as f64) as usize).next_multiple_of(SPLITS_PER_LOCK)
     }
 
-    /// Returns the smallest size, from `buckets` on, at which growth halts until the load of the whole table is above
-    /// the target. [`Table::grow_for`] makes room up to such a size, since a sample may be fuller than the table. The
-    /// halts follow from sizes alone, so copies of a table grow alike.
+    /// Returns the smallest size, from `buckets` on, at which growth halts. At a halt, growth goes on only when the
+    /// load of the whole table is above the target. At any other size, the load of a sample is enough, and a sample may
+    /// be fuller than the table: so [`Table::grow_for`] makes room up to a halt. The halts follow from sizes alone, so
+    /// copies of a table grow alike.
     fn next_halt(&self, buckets: u64) -> u64 {
         if is_sample_exact(buckets) || buckets == self.sizes.initial as u64 {
             return buckets;
@@ -329,7 +332,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         // A short run names its last bucket several times.
         let old = |at: usize| run.start + at.min(run.len() - 1);
         self.state.lock_stripes(array::from_fn(|at| {
-            // In most tables, this order is the order of the stripes: both buckets of a split have one stripe.
+            // In most tables, this order is the order of the stripes: there, both buckets of a split have one stripe.
             let (at, is_new) = (at / 2, at % 2 == 1);
             old(at) + if is_new { extent.stride() } else { 0 }
         }))
@@ -473,7 +476,7 @@ impl<F: Encoding> Split<F> {
 
 /// The version groups of all entries of a run that go.
 struct Groups {
-    /// Those bits of each number that count.
+    /// The bits that count of each number.
     numbers: [u32; SPLITS_PER_LOCK * MAX_SLOTS],
     len: usize,
 }
@@ -564,7 +567,7 @@ mod tests {
         assert_eq!(halts, [4095, 5000, 5056, 8192, 8192, 8320]);
     }
 
-    /// A table may have more stripes than its buckets call for; a restored table has not. Both split alike.
+    /// A table may have more stripes than its buckets call for; once it is restored, it does not. Both split alike.
     #[test]
     fn a_sample_does_not_depend_on_the_number_of_stripes() {
         const MOST: u64 = 1 << 20;
@@ -633,7 +636,7 @@ mod tests {
             drop(splitting);
             went_on.expect("an insert waits for a thread that splits");
         });
-        // The next insert makes up for it.
+        // One of the next inserts makes up for it.
         (0..100).for_each(|hash| table.insert(table.key(hash << 32)).unwrap());
         assert!(table.slots() > slots);
     }

@@ -13,8 +13,8 @@
 //! all values of the second. No value has more entries than copies.
 //!
 //! The first doubled entry of a value adds an element to a list. In a long list that would move half of the elements.
-//! So there is a short list for new values, which is merged into the long one when it has the square root of its
-//! length.
+//! So there is a short list for new values. It is merged into the long one when its length is more than the square root
+//! of the length of the long one.
 
 use core::mem;
 use core::ops::{AddAssign, SubAssign};

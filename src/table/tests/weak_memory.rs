@@ -13,7 +13,7 @@ type Fp32x2 = Packed<32, 2>;
 /// The rounds of each race. In miri each seed is another round.
 const ROUNDS: u64 = if cfg!(miri) { 1 } else { 50 };
 
-/// Calls `race` with new tables of these sizes, each with a hash from which on it finds its items.
+/// Calls `race` with new tables of these sizes, each with the first of the hashes that it may use.
 fn rounds<B: Buckets>(first: u64, most: u64, race: impl Fn(Table<'_, Fp32x2, B>, u64)) {
     for round in 0..ROUNDS {
         let state = State::try_new(Sizing::of_table(LayoutId::Fp32x2, first, most)).unwrap();

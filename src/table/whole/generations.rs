@@ -1,8 +1,8 @@
 //! The tables of expiring filters: their values are generations, of which the oldest is removed now and then.
 //!
-//! **Invariant:** take an entry, of N generations, that was stamped while generation n was present, and not again since
-//! then. It is in the table until the `advance` that begins generation n + N is called, and is gone when that call has
-//! returned.
+//! **Invariant**, for N generations: an entry that was stamped while generation n was present, and not again since
+//! then, is in the table until the `advance` that begins generation n + N is called. When that call has returned, the
+//! entry is gone.
 //!
 //! The *clock* has the number of the present generation, and its *stamp*: the value of the entries of this generation.
 //!
@@ -196,8 +196,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         }
     }
 
-    /// Returns the youngest stamp of the item, after its age: the number of generations from it to the one of the
-    /// clock.
+    /// Returns the age of the youngest stamp of the item, in generations before the one of `clock`, and the stamp.
     #[inline]
     fn youngest(self, key: Key, clock: Clock) -> Option<(u32, u32)> {
         self.find_least(key, |stamp| (clock.age(stamp, self.generations), stamp))
@@ -221,8 +220,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self.turns.take(|| self.age(key));
         let mut age = None;
         for _ in 0..MAX_AGE_ROUNDS {
-            // Read before the words and after them: a stamp is compared with the generation that was present all the
-            // time.
+            // Read before the words and after them: the age is counted from a generation that was present all the time.
             let clock = self.clock();
             let youngest = self.turns.in_this_turn(|| self.youngest(key, clock));
             age = youngest.map(|(age, _)| age);

@@ -82,10 +82,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Returns whether the entries of the image know so little that they would take too many slots at the maximum size
-    /// of this table, since each level doubles them again. Too many slots are
+    /// of this table, since each level doubles them again. This is the case
     ///
-    /// * in a table that has a maximum: so many that it would have no room for `max_capacity` items;
-    /// * in a table that grows without an end: so many that it would not grow any more.
+    /// * in a table that has a maximum, if it would then have no room for `max_capacity` items;
+    /// * in a table that grows without an end, if it would then not grow any more.
     fn takes_too_much(self, image: &Image, max_capacity: u64) -> bool {
         self.buckets.growing().is_some_and(|growing| {
             let known = self.entries_of(image).map(|entry| entry.place.entry.known());
@@ -401,8 +401,8 @@ mod tests {
         }
         let (counts, doubled) = (into.counts(), into.doubled());
         assert!(counts.copies > 5 * counts.entries, "{counts:?}");
-        // Copies that are taken back are no longer counted. Here these are some of other items, for a part of which
-        // there is room.
+        // A copy that is taken back is no longer counted: here, some copies of other items have parts for which there
+        // is room.
         let other = |hash| into.key_of(Pair { hash: geometry::mix(hash), value: 1 });
         let stored = (1000..10_000).map(other).take_while(|&key| into.insert(key).is_ok());
         assert!((1000..9000).contains(&stored.count()), "it is full now");

@@ -147,7 +147,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     pub(in crate::table) fn remove_retiring(self, value: u32) -> u64 {
         self.retire(Some(value));
         self.pass_all();
-        // All buckets to which such entries were moved before: no move takes one any further.
+        // All buckets that such entries can be in: after step 2 no move takes one to another bucket.
         let present = self.present();
         let word = self.buckets.words();
         let retires = |slot: Slot| self.value_in(slot.bits()) == value;
