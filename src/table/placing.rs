@@ -1,26 +1,26 @@
-//! A bucket, and how its slots are read: what a table of fixed size and a growing one have in common. What differs is
-//! asked of their [`Placing`].
+//! A bucket, and how its slots are read, in tables of fixed size and in growing ones. Where the two differ, this file
+//! asks their [`Placing`].
 //!
-//! Pure: a placement says where the items of a table are at one time, and a bucket comes from it and from a position.
-//! A table makes its placement from its atomics.
+//! Pure functions: a *placement* says where the items of a table are at one time, and a bucket follows from a placement
+//! and a position. A table makes its placement from its atomics.
 //!
-//! In a maplet a slot holds a value, too, in its uppermost bits. An item of a maplet is a key with a value: its
-//! slot has both, and so has what a removal looks for. Lookups ask for the key alone.
+//! In a maplet a slot also holds a value, in its uppermost bits. An item of a maplet is a key with a value: its slot
+//! holds both, and a removal looks for both. Lookups look for the key alone.
 //!
-//! What is asked of the words of the buckets of an item, of both together (as [`Read`]) or of one:
+//! These functions read the words of the buckets of an item, both words together (as [`Read`]) or one of them:
 //!
-//! | function | answer | the value counts |
+//! | function | answer | does the value count? |
 //! |---|---|---|
-//! | `holds_item` | whether one of two words has an entry of the item | as asked |
+//! | `holds_item` | whether one of two words has an entry of the item | as the caller says |
 //! | `either_agrees` | the same, by some bits of the slots | by the mask |
 //! | `holds_key` | as `holds_item`, of one word; in a filter `false` | no |
 //! | `values` | the values of the item in two words | |
-//! | `copies` | how many entries of the item one word has, now and however much the table grows | by the mask |
-//! | `only` | the entry of the item, if the two words of a growing table hold only one | yes |
-//! | `longest` | of the entries of the item in each of two words one of which the most is known | yes |
+//! | `copies` | the number of entries of the item in one word, which stay its entries however much the table grows | by the mask |
+//! | `only` | the entry of the item, if the two words of a growing table hold exactly one | yes |
+//! | `longest` | in each of two words, the *longest* entry of the item: the one that knows the most bits of its position | yes |
 //!
-//! **Invariant:** of one bucket, `slot` and `place` are each other's inverse: what a place becomes in a slot, read
-//! again, is the place, as far as it is known.
+//! **Invariant:** in each bucket, `slot` and `place` are inverse to each other. A place that is stored in a slot and
+//! read again is the same place, as far as it is known.
 
 pub(crate) mod entry;
 mod fixed;
@@ -37,15 +37,15 @@ use crate::layout::{Candidates, Encoding, MatchingValues, Only, Slot};
 /// The sizes of a table at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The number of buckets that it began with.
+    /// The number of buckets at the beginning.
     pub(crate) initial: usize,
     pub(crate) buckets: usize,
     /// The load that growth keeps, in thousandths; 0 in a table of fixed size.
     pub(crate) target_load: u32,
 }
 
-/// Where the items of a table are at one time, and how the slots of its buckets are read: of a table of fixed size or
-/// of a growing one.
+/// The placement of a table, of fixed size or growing: it says which bucket each position has at one time, and how the
+/// slots of the buckets are read.
 pub trait Placing: Copy + Send + Sync {
     /// Whether the number of buckets can grow.
     const GROWS: bool;
@@ -55,55 +55,58 @@ pub trait Placing: Copy + Send + Sync {
 
     fn values(self) -> Self::Values;
 
-    /// Whether the table has not grown between the two.
+    /// Returns whether the table has not grown between the two placements.
     fn is_same(self, other: Self) -> bool;
 
-    /// The geometry and the placement of a table of these sizes.
+    /// Returns the geometry and the placement of a table of these sizes.
     fn placed<F: Encoding>(sizes: Sizes, values: Self::Values) -> (Geometry, Self);
 
-    /// The number of the bucket of a position.
+    /// Returns the number of the bucket of a position.
     fn bucket_of(self, position: u64) -> usize;
 
-    /// The other bucket of what a slot of this one holds. `None`: it would belong to two.
+    /// Returns the other bucket of the entry in `slot` of `bucket`. `None`: the entry would belong to two other
+    /// buckets.
     fn other<F: Encoding>(
         geometry: Geometry,
         bucket: Bucket<Self>,
         slot: Slot,
     ) -> Option<Bucket<Self>>;
 
-    /// Whether both are the same bucket, with slots that are read alike.
+    /// Returns whether both are the same bucket and read their slots alike.
     fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool;
 
-    /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
-    /// is known.
+    /// Encodes the entry at `place` as a slot of `bucket`. `None`, only in a growing table: the bucket tells more bits of
+    /// the position than the entry knows.
     fn slot<F: Encoding>(bucket: Bucket<Self>, place: Place) -> Option<Slot>;
 
-    /// The place of what a slot of the bucket holds.
+    /// Decodes a slot of `bucket`: returns the place of the entry in it.
     fn place<F: Encoding>(bucket: Bucket<Self>, slot: Slot) -> Place;
 
-    /// Whether a canonical word that comes from outside can be that of the bucket.
+    /// Returns whether a canonical word that comes from outside can be the word of `bucket`.
     fn is_valid<F: Encoding>(geometry: Geometry, bucket: Bucket<Self>, word: F) -> bool;
 
-    /// Whether an entry that comes from outside, at its even position, can be in the stash.
+    /// Returns whether an entry that comes from outside, at its even position, can be in the stash.
     fn is_valid_entry(geometry: Geometry, place: Place) -> bool;
 
-    /// Whether either word holds an entry of the item, by the bits of the mask, if there is one.
+    /// Returns whether either word holds an entry of the item. Compares only the bits of `mask`, if there is one.
     fn either_agrees<F: Encoding>(read: Read<F, Self>, mask: Option<u64>) -> bool;
 
-    /// The values of the entries that agree, of a maplet.
+    /// Returns the values of the entries in the words of a maplet that agree with the item in the bits of `mask`.
     fn values_matching<F: Encoding>(read: Read<F, Self>, mask: u64) -> MatchingValues;
 
-    /// Returns the entry of an item of whose position all is known, with its value, if the two words of a growing table hold
-    /// exactly one. In a table of fixed size: `None`.
+    /// Returns the entry of an item, with its value, if the two words of a growing table hold exactly one. `None` also
+    /// if the position of the item is not known as a whole, and in a table of fixed size.
     fn only<F: Encoding>(_: Read<F, Self>) -> Option<Only<F>> {
         None
     }
 
-    /// Of the entries of the item, with its value, in each word one of which the most is known.
+    /// Returns the longest entry of the item, with its value, in each word: the entry that knows the most bits of its
+    /// position.
     fn longest<F: Encoding>(read: Read<F, Self>) -> [Option<Found>; 2];
 }
 
-/// A bucket as its slots are read at one time. The places of an item are those with a position in the bucket.
+/// A bucket, and the placement by which its slots are read. Its functions take the place of an item whose position is
+/// in this bucket.
 #[derive(Clone, Copy)]
 pub struct Bucket<P> {
     pub(super) number: usize,
@@ -111,13 +114,13 @@ pub struct Bucket<P> {
 }
 
 impl<P: Placing> Bucket<P> {
-    /// The bucket with this number.
+    /// Returns the bucket with this number.
     #[inline]
     pub(crate) fn at(placement: P, number: usize) -> Self {
         Self { number, placement }
     }
 
-    /// The bucket of a place; of a place that belongs to two, one of them.
+    /// Returns the bucket of `place`; one of them, if the place belongs to two.
     #[inline]
     pub(crate) fn of(placement: P, place: Place) -> Self {
         Self::at(placement, placement.bucket_of(place.position))
@@ -128,37 +131,38 @@ impl<P: Placing> Bucket<P> {
         self.number
     }
 
-    /// What a slot of it holds of an entry at this place, as [`Placing::slot`].
+    /// Encodes the entry at `place` as a slot of this bucket, as [`Placing::slot`] does.
     #[inline]
     pub(super) fn slot<F: Encoding>(self, place: Place) -> Option<Slot> {
         P::slot::<F>(self, place)
     }
 
-    /// The place of what a slot of it holds.
+    /// Decodes a slot of this bucket: returns the place of the entry in it.
     #[inline]
     pub(super) fn place<F: Encoding>(self, slot: Slot) -> Place {
         P::place::<F>(self, slot)
     }
 
-    /// Whether the bucket was found by this placement: if so, the table has not grown since then.
+    /// Returns whether `placement` found this bucket. If so, the table has not grown since then.
     #[inline]
     pub(super) fn is_of(self, placement: P) -> bool {
         self.placement.is_same(placement)
     }
 
-    /// Whether it is the bucket of a place, or the one of two that [`of`](Self::of) gives.
+    /// Returns whether this is the bucket of `place`. If the place belongs to two buckets, only the one that
+    /// [`of`](Self::of) returns counts.
     #[inline]
     pub(super) fn is_of_place(self, place: Place) -> bool {
         self.placement.bucket_of(place.position) == self.number
     }
 
-    /// All bits of a slot below its value, if it has one.
+    /// Returns a mask of all bits of a slot below its value; `None` if slots have no values.
     #[inline]
     pub(super) fn below(self) -> Option<u64> {
         self.placement.values().below()
     }
 
-    /// The word of one bucket alone, and the place of an item there.
+    /// Returns the word of this bucket alone, with the place of an item in it.
     #[inline]
     pub(super) fn alone<F: Encoding>(
         self,
@@ -169,34 +173,34 @@ impl<P: Placing> Bucket<P> {
         Read { key, buckets: [self; 2], words: [word, F::EMPTY] }
     }
 
-    /// How many entries of an item the word of the bucket holds, by the bits of the mask, if there is one. No growth
-    /// parts them from the item.
+    /// Counts the entries of an item in the word of this bucket. Compares only the bits of `mask`, if there is one.
+    /// However much the table grows, these entries stay entries of the item.
     pub(crate) fn copies<F: Encoding>(self, word: F, item: Place, mask: Option<u64>) -> usize {
-        // Each slot as a lookup would see it alone.
+        // Looks at each slot alone, as a lookup would.
         let word_of = |slot| F::EMPTY.with(slot).expect("an empty word has room");
         let is_its = |&slot: &Slot| P::either_agrees(self.alone(word_of(slot), item), mask);
         word.slots_in_use().filter(is_its).count()
     }
 
-    /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is; false in
-    /// a filter.
+    /// Returns whether the word of this bucket of a maplet holds an entry with the key of an item, whatever its value
+    /// is. Always `false` in a filter.
     #[inline]
     pub(super) fn holds_key<F: Encoding>(self, word: F, item: Place) -> bool {
         P::Values::ANY && self.alone(word, item).holds_item(false)
     }
 }
 
-/// What was read of an item: the words of its buckets, which were found by one placement.
+/// An item, and the words of its buckets as they were read. One placement found both buckets.
 #[derive(Clone, Copy)]
 pub struct Read<F, P> {
     pub(crate) key: Key,
-    /// Those of its places, in this order.
+    /// The buckets of the item's places, in the same order.
     pub(crate) buckets: [Bucket<P>; 2],
     pub(crate) words: [F; 2],
 }
 
 impl<F: Encoding, P: Placing> Read<F, P> {
-    /// Whether either word holds an entry of the item: the heart of a lookup. Where it is not `with_value`, an entry
+    /// Returns whether either word holds an entry of the item: the heart of a lookup. Without `with_value`, an entry
     /// with another value counts, too.
     #[inline]
     pub(crate) fn holds_item(self, with_value: bool) -> bool {
@@ -204,7 +208,7 @@ impl<F: Encoding, P: Placing> Read<F, P> {
         P::either_agrees(self, mask)
     }
 
-    /// The values of the item in the words of a maplet.
+    /// Returns the values of the item in the words of a maplet.
     #[inline]
     pub(crate) fn values(self) -> Candidates {
         let Some(mask) = self.buckets[0].below() else {
@@ -219,17 +223,17 @@ impl<F: Encoding, P: Placing> Read<F, P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub(crate) slot: Slot,
-    /// As of its [`Entry`](entry::Entry).
+    /// The number of bits of the position that the [`Entry`](entry::Entry) knows.
     pub(crate) known: u32,
 }
 
 impl Found {
-    /// No slot has more than 32 bits.
+    /// Returns the bits of the slot: no slot has more than 32.
     #[inline]
     pub(super) fn bits(self) -> u32 {
         self.slot.bits() as u32
     }
 }
 
-/// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
+/// The number of buckets from which on a table does not fit well into the cache of a core: 1 MiB of words.
 pub(super) const OUT_OF_CACHE_BUCKETS: usize = 1 << 17;

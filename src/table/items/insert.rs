@@ -1,7 +1,7 @@
-//! Inserts: into a free slot, or by kicking along a path to one.
+//! Inserts: into a free slot, or along a path of kicks to one.
 //!
-//! **Invariant:** an entry is stored under the stripe of its bucket, and one that is to be the only one of its item
-//! under the stripes of both, where the item was looked for again.
+//! **Invariant:** an entry is stored under the stripe of its bucket. An entry that is to be the only one of its item is
+//! stored under the stripes of both of its buckets, and after the item was looked for again under them.
 
 use core::hint::select_unpredictable;
 
@@ -15,37 +15,37 @@ use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing, Read};
 use crate::table::{Attempt, Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
-/// Searches are short from one stashed entry in so many slots on: they would open hundreds of buckets, most of them in
-/// vain.
+/// Searches are short if more than one entry per this number of slots is stashed: long ones would open hundreds of
+/// buckets, mostly in vain.
 const MUCH_STASHED: usize = 1024;
-/// A table is taken for one that is not full if a sample of it has less than this share of what a full one has. The load
-/// of a sample mostly is within a hundredth of that of the table.
+/// A table counts as not full if a sample of it has less than this share of the entries of a full table. The load of a
+/// sample is mostly within a hundredth of the load of the table.
 const CLEARLY_BELOW: f64 = 0.96;
 
-/// What an insert does if the table holds its item already.
+/// The behaviour of an insert whose item the table already holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::table) enum Duplicates {
-    /// Stores one more.
+    /// Store one more entry.
     Allow,
-    /// Stores nothing. In a maplet, whatever the value is.
+    /// Store nothing. In a maplet, an entry of the key with any value counts.
     Reject,
-    /// As `Reject`. In a maplet the value counts, too.
+    /// As `Reject`, but in a maplet only an entry with the value of the item counts.
     RejectPair,
-    /// As `Reject`, in a table of [generations](crate::table::whole::generations): what is stored of a new item has the present
-    /// stamp.
+    /// As `Reject`, in a table of [generations](crate::table::whole::generations): the entry of a new item has the
+    /// present stamp.
     Stamp,
 }
 
 impl Duplicates {
-    /// Whether only an entry with the value of the item is a duplicate.
+    /// Returns whether only an entry with the value of the item is a duplicate.
     fn with_value(self) -> bool {
         self == Self::RejectPair
     }
 }
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// One more copy of the item.
-    // Always inlined: as a call, the key would pass through memory.
+    /// Inserts one more copy of the item.
+    // Always inlined: in a call, the key would pass through memory.
     #[inline(always)]
     pub(crate) fn insert(self, key: Key) -> Result<(), InsertError> {
         let storing = self.turns.take_to_store();
@@ -54,13 +54,13 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         inserted.map(|_| ())
     }
 
-    /// One more entry. Says where it is stored, or that less is known of its position than its buckets tell, as never of
-    /// that of an item.
+    /// Inserts one more entry. Returns how it was stored, or [`Attempt::KnowsTooLittle`] if the entry knows less of its
+    /// position than its buckets tell. The entry of an item always knows enough.
     #[inline(always)]
     pub(in crate::table) fn insert_entry(self, key: Key) -> Result<Attempt, InsertError> {
         let places = key.places();
         let buckets = self.locate(places);
-        // Both stripes, before the words have come: the words only choose between them.
+        // Requests both stripes before the words have come: the words only choose between the two.
         let all = self.stripes();
         let stripes = buckets.map(|bucket| all.stripe(bucket.number()));
         all.prefetch(stripes);
@@ -80,8 +80,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.insert_slow(entry, first, second, Duplicates::Allow)
     }
 
-    /// One entry more at this place, whose bucket was this one a moment ago, with this stripe of those. `false`: the
-    /// bucket is full, or the place has another bucket or stripe meanwhile.
+    /// Stores one more entry at this place, whose bucket was `bucket` a moment ago. `stripe` is the stripe of that
+    /// bucket, and one of the stripes `of`. Returns `false` if the bucket is full, or if the place has another bucket
+    /// or stripe by now.
     #[inline(always)]
     fn store(
         self,
@@ -103,7 +104,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.store_in(&locked, bucket, place)
     }
 
-    /// Requests the words at which a search looks first, if an insert of `key` is going to need one.
+    /// Requests the words that a search reads first, if an insert of `key` is going to need a search.
     pub(in crate::table) fn prefetch_search(self, key: Key) {
         let buckets = self.locate(key.places());
         let words = both(buckets, |bucket| {
@@ -115,7 +116,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// Requests the words at which [`path::first_step`] looks. Apart: in small tables it is not called.
+    /// Requests the words that [`path::first_step`] reads. Outlined: in small tables it is not called.
     #[inline(never)]
     fn prefetch_first_step(self, buckets: [Bucket<B::Placing>; 2], words: [F; 2]) {
         for at in 0..2 {
@@ -123,20 +124,21 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// The item, unless it is there. `Ok(false)`: it was.
+    /// Inserts the item, unless the table holds it. Returns `Ok(false)` if it does.
     #[inline]
     pub(crate) fn insert_if_absent(self, key: Key) -> Result<bool, InsertError> {
         let is_there = || self.contains(key);
         self.insert_absent_in_turn(is_there, || self.insert_absent(key, Duplicates::Reject))
     }
 
-    /// The item, unless it is there with this value. `Ok(false)`: it was.
+    /// Inserts the item, unless the table holds it with this value. Returns `Ok(false)` if it does.
     pub(crate) fn insert_pair_if_absent(self, key: Key) -> Result<bool, InsertError> {
         let is_there = || self.contains_pair(key);
         self.insert_absent_in_turn(is_there, || self.insert_absent(key, Duplicates::RejectPair))
     }
 
-    /// Calls an insert of what is absent: in a user's model, as one step, which changes nothing if the item `is_there`.
+    /// Calls `insert`, the insert of an item that is absent. In a user's model this is one step, which changes nothing
+    /// if the item `is_there`.
     #[inline(always)]
     pub(in crate::table) fn insert_absent_in_turn(
         self,
@@ -150,8 +152,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         new
     }
 
-    /// As `insert_if_absent`, with duplicates that are rejected.
-    // Always inlined: how duplicates are rejected is known at compile time.
+    /// As `insert_if_absent`, for one of the ways to reject duplicates.
+    // Always inlined: the way to reject duplicates is known at compile time.
     #[inline(always)]
     pub(in crate::table) fn insert_absent(
         self,
@@ -159,8 +161,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         duplicates: Duplicates,
     ) -> Result<bool, InsertError> {
         let read = self.read_valid(key);
-        // SeqCst loads, so the answer is right without a lock: two threads that each remove the
-        // last copy but one and then look cannot both see the copy that the other removed.
+        // The loads are SeqCst, so the answer is right without a lock. If two threads each remove one of the last two
+        // copies and then look, they cannot both see the copy that the other removed.
         if read.holds_item(duplicates.with_value()) {
             return Ok(false);
         }
@@ -173,8 +175,11 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(ended != Attempt::Duplicate)
     }
 
-    /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
-    /// has changed something meanwhile, or it may be stashed.
+    /// Stores an item that neither of these words holds, in the emptier bucket. Returns `false` in these cases:
+    ///
+    /// * Both buckets are full.
+    /// * Another thread has changed something meanwhile.
+    /// * The item may be stashed.
     #[inline(always)]
     pub(in crate::table) fn store_absent(
         self,
@@ -186,13 +191,13 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         if !emptier.has_room() {
             return false;
         }
-        // Both stripes: whoever inserts the same item waits, or has done so before.
+        // Locks both stripes: a thread that inserts the same item waits, or has inserted it before.
         let locked = self.lock_stripes(both(buckets, Bucket::number));
         let place = Place::select(in_first, self.stamped(key, duplicates).places());
         let placement = self.buckets.placement();
         let is_same = buckets.iter().all(|&bucket| bucket.is_of(placement))
             && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());
-        // The insert of an expiring filter has no register left to ask more precisely.
+        // The insert of an expiring filter has no register left for the more precise question.
         let may_be_stashed = || {
             if duplicates == Duplicates::Stamp {
                 self.versions().any_stashed(self.geometry().version_group(key))
@@ -205,10 +210,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             && self.store_in(&locked, select_unpredictable(in_first, buckets[0], buckets[1]), place)
     }
 
-    /// An insert that may have to kick, or to let the table grow.
+    /// Inserts an item when the insert may have to kick, or to let the table grow.
     ///
-    /// Says where it is stored, that there was a copy, or that too little is known, as `insert_entry`. See [`Key`] for the
-    /// arguments.
+    /// Returns how the item was stored, that the table holds it, or that too little is known, as in `insert_entry`. See
+    /// [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
     fn insert_slow(
@@ -238,9 +243,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// Into the table as large as it is. Repeats: look without a lock, decide under the stripes of
-    /// both buckets, make room by kicking. Each attempt that fails was overtaken by another writer's
-    /// success. After [`MAX_OPTIMISTIC_ATTEMPTS`] of them it stashes what has no room, which nobody overtakes.
+    /// Inserts into the table at its present size. Repeats these steps: look without a lock, decide under the stripes
+    /// of both buckets, make room by kicks. An attempt fails only if the success of another writer has overtaken it.
+    /// After [`MAX_OPTIMISTIC_ATTEMPTS`] attempts it stashes an item for which there is no room, and nobody overtakes
+    /// that.
     fn insert_as_it_is(self, key: Key, duplicates: Duplicates) -> Attempt {
         let backoff = Backoff::new();
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
@@ -252,7 +258,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.insert_without_kicks(key, duplicates)
     }
 
-    /// One optimistic attempt.
+    /// Makes one optimistic attempt.
     fn try_insert(self, key: Key, duplicates: Duplicates) -> Attempt {
         let buckets = self.locate(key.places());
         let words = self.words_in(buckets);
@@ -267,14 +273,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                 decided => return decided,
             }
         }
-        // So that the cache misses of the search overlap. In a small table it would cost more than it gains.
+        // So that the cache misses of the search overlap. In a small table this would cost more than it gains.
         if self.present() >= OUT_OF_CACHE_BUCKETS {
             self.prefetch_first_step(buckets, words);
         }
         let kicked = match path::first_step(&self.buckets, buckets, words) {
             Some((hop, buckets)) => self.last_hop(hop, buckets, key, duplicates),
-            // The other buckets of copies are these two, so this was all that a search finds. Mostly there is none,
-            // which is seen sooner.
+            // The other buckets of copies are these two, so the first step was the whole search. Mostly the words hold
+            // no copy, and the check ends sooner.
             None if hold_only_copies(read) => Attempt::NoRoom,
             None => self.kick(key, duplicates),
         };
@@ -284,16 +290,16 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// An insert that nobody can overtake: into a bucket, or the stash, and without a kick. `NoRoom`: it would be a new
-    /// entry of the stash, and there are as many entries as a full table has.
+    /// Inserts into a bucket or into the stash, without a kick: nobody can overtake this. `NoRoom`: the item would be a
+    /// new entry of the stash, and the table has as many entries as a full one.
     fn insert_without_kicks(self, key: Key, duplicates: Duplicates) -> Attempt {
         let places = key.places();
         let buckets = self.locate(places);
-        // While no stripe is held: the cells may have to be replaced. Others may take the room before the stripes are
-        // held; then it is made under them.
+        // Before a stripe is held, because the cells may have to be replaced. Other threads may take the reserved room
+        // before the stripes are held; then room is made under the stripes.
         let reserved = self.reserve_in_stash(key);
         let (locked, buckets) = self.lock(places, buckets);
-        // First it looks again: the search held no lock, and others may have moved this very item meanwhile.
+        // Looks again first: the search held no lock, and others may have moved this very item meanwhile.
         match self.try_place_locked(&locked, buckets, key, duplicates) {
             Attempt::NoRoom => match reserved {
                 Ok(()) => {
@@ -310,7 +316,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// Inserts, or says why not, under the stripes of both buckets.
+    /// Inserts under the stripes of both buckets, or says why not.
     fn try_place(self, key: Key, duplicates: Duplicates) -> Attempt {
         let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
@@ -348,11 +354,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Attempt::Stored
     }
 
-    /// Searches a path to a free slot and moves the entries along it, the last of them to
-    /// make way for the new item.
+    /// Searches a path to a free slot and moves the entries along it. The last of them makes way for the new item.
     ///
-    /// A table at the load where tables of its layout become full gives up after a short search, and so does one that
-    /// has stashed much. The answer depends on its entries alone.
+    /// Gives up after a short search if the table has the load at which tables of its layout become full, or if it has
+    /// stashed much. The answer depends on the entries of the table alone.
     fn kick(self, key: Key, duplicates: Duplicates) -> Attempt {
         match self.kick_within::<FIRST_SEARCH_BUCKETS>(key, duplicates) {
             Some(attempt) => attempt,
@@ -361,34 +366,34 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// Whether there are as many entries as in a table that is full. Beside other threads it
-    /// may be wrong by what they do meanwhile.
+    /// Returns whether the table has as many entries as a full one. The answer may be wrong by what other threads do
+    /// meanwhile.
     pub(in crate::table) fn looks_full(self) -> bool {
         let (full, stashed) = (self.full_entries(), self.stashed_entries() as f64);
-        // Mostly a sample tells: to add up all stripes of a large table takes as long as a hundred inserts.
+        // Mostly a sample is enough: adding up all stripes of a large table takes as long as a hundred inserts.
         let buckets = self.present();
         let sampled = self.stripes().load_near(0, buckets, SAMPLE) * buckets as f64;
         sampled + stashed >= CLEARLY_BELOW * full
             && self.stripes().occupied_hint() as f64 + stashed >= full
     }
 
-    /// The entries with which the table is full, as large as it is.
+    /// Returns the number of entries with which the table is full at its present size.
     pub(in crate::table) fn full_entries(self) -> f64 {
         self.buckets.full(F::ID.properties().full) * self.slots() as f64
     }
 
-    /// Whether so many entries found no room that most long searches are in vain.
+    /// Returns whether more than one entry per [`MUCH_STASHED`] slots is stashed: then most long searches are in vain.
     fn stashes_much(self) -> bool {
         self.stashed_entries() * MUCH_STASHED > self.slots()
     }
 
-    /// Apart, so that the common kick does not pay for the large queue.
+    /// Searches far. Outlined, so that the common kick does not pay for the long queue.
     #[inline(never)]
     fn kick_far(self, key: Key, duplicates: Duplicates) -> Attempt {
         self.kick_within::<MAX_SEARCH_BUCKETS>(key, duplicates).unwrap_or(Attempt::NoRoom)
     }
 
-    /// `None`: a queue of `N` buckets is too short to find a path.
+    /// Kicks along a path that a queue of `N` buckets can find. `None`: the queue is too short to find a path.
     fn kick_within<const N: usize>(self, key: Key, duplicates: Duplicates) -> Option<Attempt> {
         let mut nodes = [Node::START; N];
         let mut search = Search::<B>::new(&mut nodes, self.buckets.placement(), key.places());
@@ -405,15 +410,15 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Some(self.last_hop(hop, self.locate(hop.places()), key, duplicates))
     }
 
-    /// One hop in the middle of a path, complete in itself. `false`: it is stale.
+    /// Makes one hop in the middle of a path, which is complete in itself. Returns `false` if the hop is stale.
     fn hop(self, hop: Key) -> bool {
         let places = hop.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
         self.relocate(&locked, hop, buckets, None)
     }
 
-    /// The hop out of a bucket of the new item, and the item into the slot that it leaves, in one
-    /// step: nobody can steal the slot. `buckets` is where the hop led a moment ago.
+    /// Makes the hop out of a bucket of the new item, and stores the item in the slot that becomes free. This is one
+    /// step, so no other thread can take the slot. `buckets` are the buckets of the hop a moment ago.
     fn last_hop(
         self,
         hop: Key,
@@ -426,7 +431,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             let (locked, buckets) = self.lock(hop_places, buckets);
             return self.last_hop_locked(&locked, hop, buckets, key, duplicates);
         }
-        // That there is no copy yet must be exact: both buckets of the item are locked as well.
+        // The answer that there is no copy yet must be exact, so both buckets of the item are locked as well.
         let [first, second] = key.places();
         let places = [first, second, hop_places[1]];
         let (locked, [_, _, to]) = self.lock(places, self.locate(places));
@@ -434,7 +439,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.last_hop_locked(&locked, hop, [from, to], key, duplicates)
     }
 
-    /// With the buckets of the hop as they are while the stripes are held.
+    /// As `last_hop`, while the stripes are held. `from` and `to` are the buckets of the hop under them.
     fn last_hop_locked<G>(
         self,
         locked: &Locked<'_, G>,
@@ -443,10 +448,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
-        // The place with the parity of the one that becomes free.
+        // The place of the new item with the parity of the place that becomes free.
         let is_first = (hop.first ^ key.first) & 1 == 0;
         let newcomer = Place::select(is_first, self.stamped(key, duplicates).places());
-        // After a split, what was to move and what was to take its place may be in different buckets.
+        // After a split, the entry to move and the item to take its place may belong to different buckets.
         if B::GROWS && !from.is_of_place(newcomer) {
             return Attempt::Stale;
         }
@@ -465,7 +470,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 }
 
-/// Whether as much is known of an entry as both of its buckets tell.
+/// Returns whether an entry knows as many bits as both of its buckets tell.
 pub(in crate::table) fn is_known_by<F: Encoding, P: Placing>(
     places: [Place; 2],
     buckets: [Bucket<P>; 2],
@@ -473,8 +478,8 @@ pub(in crate::table) fn is_known_by<F: Encoding, P: Placing>(
     (0..2).all(|at| buckets[at].slot::<F>(places[at]).is_some())
 }
 
-/// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search
-/// would move them to and fro.
+/// Returns whether both words hold only entries of items that no growth parts from this one, most likely copies of it.
+/// A search would move them to and fro.
 #[inline]
 fn hold_only_copies<F: Encoding, P: Placing>(read: Read<F, P>) -> bool {
     let Read { key, buckets, words } = read;
@@ -484,8 +489,8 @@ fn hold_only_copies<F: Encoding, P: Placing>(read: Read<F, P>) -> bool {
             .all(|at| buckets[at].copies(words[at], places[at], buckets[at].below()) == F::SLOTS)
 }
 
-/// Whether the first of two words is the one with more free slots, and that word. An insert into the emptier bucket
-/// makes for several times fewer kicks from half load on. No branch: no processor could predict it.
+/// Picks the word with more free slots, and says whether it is the first. With inserts into the emptier bucket there
+/// are several times fewer kicks, from half load on. No branch: no processor could predict it.
 #[inline]
 fn emptier<F: Encoding>([first, second]: [F; 2]) -> (bool, F) {
     let second_is_emptier = first.is_fuller(second);
@@ -508,8 +513,8 @@ mod tests {
         words.map(|word| word.load(Ordering::Relaxed)).collect()
     }
 
-    /// The kicks of a fixed fill and the buckets that its searches open, as they were counted: an
-    /// insert that did not take the emptier bucket would kick more.
+    /// The kicks of a fixed fill, and the buckets that its searches open, as they were counted. Inserts that did not
+    /// take the emptier bucket would kick more.
     #[test]
     fn the_work_of_a_fixed_fill() {
         let table = Table::<Fp16x4>::try_new(1 << 14, 1 << 14).unwrap();
@@ -525,8 +530,8 @@ mod tests {
         assert_eq!([50, 75, 90, 97].map(&mut fill_to), counted);
     }
 
-    /// The inserts of each quarter of a level of growth and the buckets that their searches open, as they
-    /// were counted: most in the second quarter, when most buckets are not split yet and full.
+    /// The inserts of each quarter of a level of growth, and the buckets that their searches open, as they were
+    /// counted. They open the most in the second quarter, when most buckets are not split yet and full.
     #[test]
     fn the_work_of_growth() {
         let table = Table::<Fp16x4, GrowingBuckets>::try_new(1 << 13, 1 << 16).unwrap();
@@ -545,8 +550,8 @@ mod tests {
         assert_eq!(quarters, counted);
     }
 
-    /// The buckets that fixed searches of small tables open, as they were counted: a search that
-    /// queued the buckets of its own path again would open more.
+    /// The buckets that fixed searches of small tables open, as they were counted. A search that queued the buckets of
+    /// its own path again would open more.
     #[test]
     fn searches_do_not_go_in_circles() {
         let opened_by_fills_of = |buckets| {
@@ -561,13 +566,13 @@ mod tests {
         assert_eq!([4, 6, 8, 16].map(opened_by_fills_of), [2461, 3127, 3943, 21_424]);
     }
 
-    /// A table that is as full as tables become says so after opening a few buckets for each insert;
-    /// one that is less full searches on.
+    /// If a table is as full as tables become, an insert says so after opening a few buckets. In a less full table it
+    /// searches on.
     #[test]
     fn a_full_table_says_so_after_a_short_search() {
         let table = Table::<Fp16x4>::try_new(1 << 14, 1 << 14).unwrap();
         let mut hashes = 0..;
-        // Whether it was stored, and how many buckets were opened.
+        // Returns whether the item was stored, and how many buckets were opened.
         let mut insert = || {
             OPENED.set(0);
             let stored = table.insert(table.key(hashes.next().unwrap())).is_ok();
@@ -591,7 +596,7 @@ mod tests {
         assert!((1000..10_000).contains(&refused), "{refused}");
     }
 
-    /// The answer to an insert depends on the words alone: not on inserts that failed before.
+    /// The answer to an insert depends on the words alone, and not on inserts that failed before.
     #[test]
     fn failed_inserts_leave_no_trace() {
         for buckets in [6, 64, 1 << 12] {
@@ -606,8 +611,8 @@ mod tests {
         }
     }
 
-    /// Entries that know less of their position, or have another value, are not copies of an item, but no growth parts
-    /// them from it: a growing table does not grow for one more of them.
+    /// Entries that know less of their position, or have another value, are not copies of an item. No growth parts them
+    /// from it, so a growing table does not grow for one more of them.
     #[test]
     fn relatives_leave_no_room_for_copies() {
         fn check<B: Buckets + 'static>(value_bits: u32) {
@@ -633,7 +638,7 @@ mod tests {
         check::<GrowingBuckets<ValueBits>>(1);
     }
 
-    /// A table that has refused many items takes as much as a new one, once there is room again.
+    /// A table that has refused many items takes as many as a new one, once there is room again.
     #[test]
     fn failed_inserts_are_forgotten() {
         let table = Table::<Fp16x4>::try_new(1 << 13, 1 << 13).unwrap();

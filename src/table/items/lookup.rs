@@ -1,7 +1,7 @@
 //! Lookups: optimistic, bounded, without a lock.
 //!
-//! **Invariant:** a lookup that misses an item has read both of its buckets, and the stash if the version says so,
-//! while nothing of its version group was moved; or it has held their stripes.
+//! **Invariant:** a lookup that finds no entry of its item has read both of its buckets, and the stash if the version
+//! says so, while nothing of its version group was moved; or it has held the stripes of both buckets.
 
 use crate::layout::{Candidates, Encoding};
 use crate::sync::Ordering;
@@ -10,22 +10,22 @@ use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, Placing, Read};
 use crate::table::{Buckets, Table};
 
-/// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
+/// The number of rounds after which a lookup gives up on a certain answer and says that the item is there.
 const MAX_LOOKUP_ROUNDS: usize = 8;
 
-/// Of a maplet: whether only entries with the value of the item count. In a filter both are the same.
+/// Whether only entries with the value of the item count, in a maplet. In a filter both are the same.
 const PAIR: bool = true;
 const KEY: bool = false;
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Returns whether the item is in the table. Wait-free: it takes no lock, and after [`MAX_LOOKUP_ROUNDS`] rounds it
-    /// gives up and answers true, as a filter may. It stores nothing but the number of such answers.
+    /// gives up and answers true, as a filter may. It stores nothing except the number of such answers.
     #[inline(always)]
     pub(crate) fn contains(self, key: Key) -> bool {
         self.contains_by::<KEY>(key)
     }
 
-    /// As `contains`. In a maplet the value counts, too.
+    /// As `contains`, but in a maplet the value counts, too.
     #[inline(always)]
     pub(crate) fn contains_pair(self, key: Key) -> bool {
         self.contains_by::<PAIR>(key)
@@ -46,7 +46,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         found
     }
 
-    /// The rest of a lookup whose first round did not validate: the version has changed, or something of the group is
+    /// Continues a lookup whose first round did not validate: the version has changed, or something of the group is
     /// stashed. See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
@@ -63,15 +63,15 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
         let key = Key { entry, first, second };
         let before = self.versions().of_stashed(self.geometry().version_group(key), version);
-        // The end of the first round, as it mostly is.
+        // Mostly the first round ends here.
         if self.stash_marks_lack(key) && before.validate_with_stash() {
             return false;
         }
         self.contains_inconclusive::<WITH_VALUE>(key.places()[0], version)
     }
 
-    /// The rest of the first round of a lookup, where the marks do not tell whether something of the item is stashed, and
-    /// all other rounds. See [`Key`] for the argument.
+    /// Continues the first round of a lookup if the marks do not tell whether something of the item is stashed, and
+    /// does all other rounds. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
     fn contains_inconclusive<const WITH_VALUE: bool>(self, place: Place, version: u64) -> bool {
@@ -90,8 +90,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         })
     }
 
-    /// One round. `None`: it found nothing, and the version has changed meanwhile. The stash comes after the words: see
-    /// [`stash`](crate::table::stash).
+    /// Does one round of a lookup. `None`: it found nothing, and may have missed an entry that was moved meanwhile. It
+    /// reads the stash after the words: see [`stash`](crate::table::stash).
     #[inline]
     fn look_once(self, key: Key, with_value: bool) -> Option<bool> {
         let version = self.versions().read(self.geometry().version_group(key));
@@ -101,29 +101,28 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         (found || is_complete && version.validate_with_stash()).then_some(found)
     }
 
-    /// The words of these buckets.
+    /// Loads the words of these buckets.
     #[inline(always)]
     pub(in crate::table) fn words_in<const N: usize>(
         self,
         buckets: [Bucket<B::Placing>; N],
     ) -> [F; N] {
-        // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
-        // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
-        // at the version behind them.
+        // SeqCst: each decision by these words has its place in the one order of all SeqCst accesses. As Acquire loads
+        // they pair with the stores in `table`, and keep the second load of the version behind them.
         let words = self.buckets.words_at(buckets.map(Bucket::number));
         words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))
     }
 
-    /// Whether either bucket holds an entry that matches, each read once, by the extent as it is now.
+    /// Returns whether either bucket holds an entry that matches. Reads each bucket once, by the present extent.
     ///
-    /// If the table has begun its next level since, the words are read by the old level. This can give a
-    /// false positive. It cannot miss an entry: where it could, a version was bumped.
+    /// If the table begins its next level meanwhile, the words are read by the old level. This can give a false
+    /// positive. It cannot miss an entry: wherever it could, a version was bumped.
     #[inline(always)]
     pub(in crate::table) fn in_buckets(self, key: Key, with_value: bool) -> bool {
         self.read(key, self.locate(key.places())).holds_item(with_value)
     }
 
-    /// The item as the words of these buckets have it.
+    /// Reads the words of these buckets of an item.
     #[inline(always)]
     pub(in crate::table) fn read(
         self,
@@ -133,18 +132,18 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Read { key, buckets, words: self.words_in(buckets) }
     }
 
-    /// Returns the buckets of an item and their words, read by an extent that is at least as new as every
-    /// entry in the words. Use this to decide by words that are not locked. What is decided by other words
-    /// is checked again under the locks, or is an answer that a filter may give.
+    /// Returns the buckets of an item and their words, read by an extent that is at least as new as every entry in the
+    /// words. Use this for a decision by words that are not locked. A decision by other words is checked again under
+    /// the locks, or is an answer that a filter may give.
     ///
-    /// It repeats what a split has overtaken: at most twice for each level that passes.
+    /// Repeats a read that a split has overtaken: at most twice for each level that passes.
     #[inline(always)]
     pub(in crate::table) fn read_valid(self, key: Key) -> Read<F, B::Placing> {
         let (buckets, words) = self.read_valid_from(key.places(), self.locate(key.places()));
         Read { key, buckets, words }
     }
 
-    /// As `read_valid`, of some places whose buckets were these some time ago.
+    /// As `read_valid`, for some places whose buckets were `buckets` some time ago.
     #[inline(always)]
     pub(in crate::table) fn read_valid_from<const N: usize>(
         self,
@@ -153,8 +152,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     ) -> ([Bucket<B::Placing>; N], [F; N]) {
         loop {
             let words = self.words_in(buckets);
-            // After the words, which are loaded with Acquire: the thread that stored an entry of the next
-            // level had seen the extent of that level, so this load sees it, too.
+            // Comes after the words, which are loaded with Acquire. The thread that stored an entry of the next level
+            // had seen the extent of that level, so this load sees it, too.
             let placement = self.buckets.placement();
             if buckets.iter().all(|&bucket| bucket.is_of(placement)) {
                 return (buckets, words);
@@ -167,14 +166,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// How many copies there are: read under both stripes, unless there are certainly none.
+    /// Counts the copies of an item: under both stripes, unless there is certainly no copy.
     pub(crate) fn count(self, key: Key) -> usize {
         self.turns.take_locked_unless(|| Some(self.count(key)));
         if self.look_once(key, PAIR) == Some(false) {
             return 0;
         }
-        // Both: a removal in one bucket that saw no copy in the other comes before later inserts into
-        // that other one. Under one stripe a count could see the removed copy and the new one together.
+        // Locks both stripes. A removal in one bucket that saw no copy in the other bucket comes before later inserts
+        // into that other bucket. Under one stripe a count could see the removed copy and the new one together.
         let places = key.places();
         let (_locked, buckets) = self.lock(places, self.locate(places));
         let words = self.words_in(buckets);
@@ -185,13 +184,13 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 }
 
-/// In a maplet.
+/// The lookups of a maplet.
 impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
-    /// Returns the values of a key of a maplet, and few others. Every value that the key had all the time is
-    /// among them. Allocates for those that are stashed.
+    /// Returns the values of a key of a maplet, and few others. Every value that the key has during the whole call is
+    /// among them. Allocates for values that are stashed.
     ///
-    /// These are all matches of both words, of one round in which nothing of the group was moved. A match
-    /// does not end the round, since a kick may have moved another value meanwhile.
+    /// The values are all matches in both words, of one round in which nothing of the group was moved. A match does not
+    /// end the round, since a kick may have moved another value meanwhile.
     #[inline(always)]
     pub(crate) fn get(self, key: Key) -> Candidates {
         self.turns.take(|| self.get(key).collect::<Vec<_>>());
@@ -200,19 +199,19 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         found
     }
 
-    // Always inlined: what it returns is more than registers take.
+    // Always inlined: the result is more than registers take.
     #[inline(always)]
     fn find_values(self, key: Key) -> Candidates {
         if let Some(found) = self.try_get(key) {
             return found;
         }
-        // Not returned by the call: what a call returns is in memory, also where nothing is called.
+        // Not the result of a call: such a result is in memory, even if the call is not made.
         let mut found = Candidates::new();
         self.find_values_slow(key.places()[0], &mut found);
         found
     }
 
-    /// The rest of `find_values`. See [`Key`] for the argument.
+    /// Continues `find_values` after its first round. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
     fn find_values_slow(self, place: Place, found: &mut Candidates) {
@@ -220,8 +219,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         found.sort_added();
     }
 
-    /// Returns the least value of a key of a maplet, by what `rank` makes of it. Reads as `get` does, and allocates
-    /// nothing.
+    /// Returns the least of the results of `rank` for the values of a key of a maplet. Reads as `get` does, and
+    /// allocates nothing.
     #[inline]
     pub(crate) fn least_value<T: Ord>(self, key: Key, rank: impl Fn(u32) -> T) -> Option<T> {
         self.turns.take(|| self.find_least(key, &rank));
@@ -230,7 +229,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         least
     }
 
-    /// As `least_value`, as a part of its caller's step.
+    /// As `least_value`, as a part of the caller's step.
     #[inline]
     pub(in crate::table) fn find_least<T: Ord>(
         self,
@@ -249,8 +248,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         least
     }
 
-    /// One round. `None`: something of the group was moved meanwhile, or is stashed.
-    // Always inlined: what it returns is more than registers take.
+    /// Does one round of `get`. `None`: something of the group was moved meanwhile, or is stashed.
+    // Always inlined: the result is more than registers take.
     #[inline(always)]
     fn try_get(self, key: Key) -> Option<Candidates> {
         let version = self.versions().read(self.geometry().version_group(key));
@@ -262,9 +261,9 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         version.validate().then(|| Read { key, buckets, words }.values())
     }
 
-    /// The rest of a read of the values of a key whose first round was inconclusive: some more rounds, and then both
-    /// words under their stripes. Stores in `found` what `in_words` makes of the values in the words, and then `add` of
-    /// each one in the stash. See [`Key`] for the first argument.
+    /// Continues a read of the values of a key whose first round was inconclusive: does some more rounds, and then
+    /// reads both words under their stripes. Stores in `found` the result of `in_words` for the values in the words,
+    /// and then calls `add` with each value in the stash. See [`Key`] for the first argument.
     #[cold]
     #[inline(never)]
     fn get_slow<T>(
@@ -286,7 +285,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         });
     }
 
-    /// One round, as `try_get`, which looks in the stash as well.
+    /// Does one round, as `try_get`, and looks in the stash as well.
     fn try_get_with_stash<T>(
         self,
         key: Key,
@@ -313,7 +312,7 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
-    /// Something of the group is moved in each round: the last resort reads both words and the stash.
+    /// If something of the group is moved in each round, the last resort reads both words and the stash.
     #[test]
     fn values_while_something_is_moved_in_every_round() {
         let sizing = Sizing { value_bits: 4, ..Sizing::of_table(Fp16x4::ID, 8, 8) };

@@ -1,14 +1,15 @@
-//! Removal: finds an entry without a lock and clears it under the stripe of its bucket. In a maplet, an
-//! entry is also found in this way to replace its value.
+//! Removal: finds an entry without a lock and clears it under the stripe of its bucket. A maplet finds an entry in the
+//! same way to replace its value.
 //!
-//! **Invariant:** what is cleared or replaced is the longest entry of the item, as it was read under the stripe of its
-//! bucket.
+//! **Invariant:** a removal or a replacement changes the longest entry of the item, as it was read under the stripe of
+//! its bucket.
 //!
-//! In a growing table the entries of an item differ in how many bits of the position are known, and an entry may
-//! be one of several items. The longest is removed, of which the most is known: an item for which a short one was
-//! stored has no other, but an item with a longer one would be missed if its short relative stayed and was removed
-//! later. Lengths are counted from the lowest bit of the position, and so are the same in both buckets. Mostly an item has
-//! exactly one entry: then no length is computed.
+//! In a growing table the entries of an item differ in how many bits of the position they know, and one entry may match
+//! several items. A removal takes the longest entry, the one that knows the most bits. A shorter one could be the only
+//! entry of another item, which would then be missed. If the longest entry was stored for another item, that item still
+//! has one: the entry that was stored for the removed item is not longer, and matches both. Lengths are counted from the
+//! lowest bit of the position, so they are the same in both buckets. Mostly an item has exactly one entry: then no
+//! length is computed.
 
 use core::hint::select_unpredictable;
 
@@ -23,15 +24,15 @@ use crate::table::placing::{Bucket, Found, Placing};
 use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
-/// What becomes of an entry that was found under the stripe of its bucket.
+/// A change of an entry that was found under the stripe of its bucket.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// Its slot becomes free.
+    /// Free its slot.
     Remove,
-    /// It gets this value. It stays where it is and as long as it is: so whatever found it, whatever its value is,
-    /// goes on to find it.
+    /// Give it this value. The entry stays where it is, and as long as it is: so a search that accepts any value finds
+    /// it as before.
     Replace(u32),
-    /// It gets the stamp of the present [generation](crate::table::whole::generations).
+    /// Give it the stamp of the present [generation](crate::table::whole::generations).
     Stamp,
 }
 
@@ -41,16 +42,16 @@ enum Tried {
     Changed,
     /// No copy was seen.
     NotSeen,
-    /// A copy was seen, and was gone when the stripe was locked; or the stash may hold one.
+    /// A copy was seen, and was gone or no longer the longest when the stripe was locked; or the stash may hold one.
     Unsure,
 }
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// One copy less of the item. `false`: there is none.
+    /// Removes one copy of the item. Returns whether there was one.
     #[inline(always)]
     pub(crate) fn remove(self, key: Key) -> bool {
         self.turns.take_locked_unless(|| (!self.contains_pair(key)).then_some(()));
-        // It never fails: only another value may need memory, in the stash.
+        // A removal never fails: only a new value may need memory, in the stash.
         let removed = self.change(key, Change::Remove) == Ok(true);
         self.turns.acquire_if(|| removed);
         removed
@@ -58,9 +59,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     #[inline(always)]
     fn change(self, key: Key, change: Change) -> Result<bool, InsertError> {
-        // Without the version, which only the answer `false` needs: an item that was inserted is there.
-        // A hint: a change beside stashed entries of the group is a call of its own. Models leave it out: either way is
-        // right, and each old value would be explored.
+        // Does not read the version, which only the answer `false` needs: an item that was inserted is there.
+        // A hint: a change beside stashed entries of the group is a separate call. Models skip the hint: either way is
+        // right, and loom would explore each old value.
         if cfg!(coucal_model) || !self.versions().any_stashed(self.geometry().version_group(key)) {
             let is_changed = if B::GROWS {
                 self.change_only(key, change)
@@ -75,7 +76,11 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Changes the entry of the item in a growing table, if its buckets hold exactly one: so no length is compared.
-    /// `false`: they hold none or several, another thread has changed something there, or something of the group is stashed.
+    /// Returns `false` in these cases:
+    ///
+    /// * The buckets hold no entry of the item, or several.
+    /// * Another thread has changed something there.
+    /// * Something of the group is stashed.
     #[inline(always)]
     fn change_only(self, key: Key, change: Change) -> bool {
         let placement = self.buckets.placement();
@@ -90,8 +95,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             Bucket::at(placement, select_unpredictable(in_first, a, b))
         });
         let locked = self.lock_stripes([at.number()]);
-        // If both words are the same, and are read in the same way, it still is the only one. As in `in_other`, the other
-        // bucket is read under this lock; and as in `read_valid_from`, the extent after the words.
+        // If both words are unchanged, and are read in the same way, the entry is still the only one. As in `in_other`,
+        // the other bucket is read under this lock. As in `read_valid_from`, the extent is read after the words.
         let now = self.words_in(buckets);
         let is_same =
             both(now, F::bits) == both(read.words, F::bits) && at.is_of(self.buckets.placement());
@@ -109,8 +114,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         true
     }
 
-    /// Looks for a copy without a lock, and changes it under the stripe of its bucket; if something of the group is
-    /// stashed, only where it may ask the marks of the stash.
+    /// Looks for a copy without a lock, and changes it under the stripe of its bucket. If something of the group is
+    /// stashed, it changes the copy only with `ASKS_MARKS`, and only if the stash certainly holds nothing of the item.
     #[inline(always)]
     fn change_seen<const ASKS_MARKS: bool>(self, key: Key, change: Change) -> Tried {
         let places = key.places();
@@ -124,7 +129,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let [a, b] = looks;
         let [seen, seen_in_other] = [Seen::select(in_first, a, b), Seen::select(in_first, b, a)];
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
-        // What is stashed of the item is there since before the lock, or waits for it. It may know more.
+        // An entry of the item in the stash was there before the lock, or waits for it. It may know more than the copy.
         let any_stashed = self.versions().any_stashed(self.geometry().version_group(key));
         if any_stashed && !(ASKS_MARKS && self.stash_lacks(key)) {
             return Tried::Unsure;
@@ -137,9 +142,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// Changes the longest entry of the item in `bucket`, that of the first place, whose stripe is locked.
-    /// `false`: there is none, or there is a longer one in the other bucket. What was seen of both spares the search
-    /// in words that are still the same.
+    /// Changes the longest entry of the item in `bucket`, the bucket of `place`, whose stripe is locked. Returns
+    /// `false` if there is no entry, or if the other bucket holds a longer one. `seen` and `seen_in_other` save the
+    /// search in words that are still the same.
     #[inline(always)]
     fn change_longest<G>(
         self,
@@ -154,7 +159,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let longest = if B::GROWS {
             bucket.longest_again(word, place, seen)
         } else {
-            // All are of one length; `changed` looks whether it is there.
+            // All entries are of one length; `changed` looks whether this one is there.
             bucket.slot::<F>(place).map(|slot| Found { slot, known: 0 })
         };
         let Some(longest) = longest else {
@@ -171,8 +176,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         true
     }
 
-    /// Stores the word of `bucket`, whose stripe is locked, after what `change` made of an entry of the item. Whether a
-    /// lookup could miss what the other bucket holds is what [`in_other`](Self::in_other) says.
+    /// Stores `changed`, the word of `bucket` after the change of an entry of the item. The stripe of the bucket is
+    /// locked. [`in_other`](Self::in_other) says whether a lookup could miss an entry in the other bucket
+    /// (`may_be_missed`).
     #[inline]
     fn store_changed<G>(
         self,
@@ -183,10 +189,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         change: Change,
         may_be_missed: bool,
     ) {
-        // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
-        // clear older than its read of this one: it would miss an item that never was absent. A
-        // lookup that begins with the bumped version comes after the load of the other bucket's word,
-        // and so reads what that load read or something later (coherence).
+        // A copy in the other bucket may be younger than a lookup's read of that bucket, and this clear older than its
+        // read of this one: the lookup would miss an item that was never absent. A lookup that begins with the bumped
+        // version comes after the load of the other bucket's word, so it reads the word of that load or a later one
+        // (coherence).
         if may_be_missed {
             self.versions().bump(self.geometry().version_group(key));
         }
@@ -197,13 +203,15 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// What a bucket holds of an item whose stripe is not locked: an entry of which the most is known; and whether a
-    /// lookup that reads the bucket too early could miss an entry of the item there, or what is found in place of one
-    /// that is removed, an entry with another value, since `contains` finds either.
+    /// Reads the bucket of `place`, whose stripe is not locked. Returns
     ///
-    /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
-    /// past this look. A split can take one from the bucket to a new one: then it is read again.
-    // Always inlined: what was seen would pass through memory.
+    /// * the longest entry of the item there;
+    /// * whether a lookup that reads this bucket too early could miss an entry there: an entry of the item, or for a
+    ///   removal an entry of the key with another value, since `contains` finds either.
+    ///
+    /// Called under the lock of the item's other bucket: so no kick takes an entry from there to here and past this
+    /// read. A split can take an entry from this bucket to a new one: then the bucket is read again.
+    // Always inlined: `seen` would pass through memory.
     #[inline(always)]
     fn in_other(
         self,
@@ -217,9 +225,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         (longest, longest.is_some() || keeps_key)
     }
 
-    /// Each attempt that fails was overtaken by another writer's success. After
-    /// [`MAX_OPTIMISTIC_ATTEMPTS`] of them it locks both stripes, and then nobody overtakes it.
-    /// See [`Key`] for the argument.
+    /// Makes a change that `change` could not make at once. An attempt fails only if the success of another writer has
+    /// overtaken it. After [`MAX_OPTIMISTIC_ATTEMPTS`] attempts this function locks both stripes, and then nobody
+    /// overtakes it. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
     fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {
@@ -237,7 +245,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                 // Words before cells, as in a lookup.
                 _ if version.any_stashed() && !self.stash_lacks(key) => break,
                 Tried::NotSeen if version.validate_with_stash() => return Ok(false),
-                // Overtaken.
+                // Another writer has overtaken this attempt.
                 Tried::NotSeen | Tried::Unsure => {}
             }
         }
@@ -253,7 +261,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                     let bits = self.replaced(found.entry.slot.bits(), change) as u32;
                     let replaced = self.replace_in_stash(key, (writer, found), bits);
                     drop(locked);
-                    // As an insert that finds no room.
+                    // Makes room, as an insert does that finds none.
                     if replaced == Err(InsertError::Full) && self.is_stash_full() {
                         let sizes = self.make_room(self.present());
                         if sizes.map_err(|_| InsertError::NoMemoryToStore)? {
@@ -278,9 +286,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(changed)
     }
 
-    /// Takes up to `copies` entries back that a merge has stored for this one, in the stash or in slots, where they
-    /// know at least this much of their positions. Says how many there were, and how many slots and entries of the
-    /// stash they took.
+    /// Removes up to `copies` entries that a merge has stored for this one: in the stash, or in slots, if they know at
+    /// least `least` bits of their positions. Returns how many copies it has removed, and how many slots and entries of
+    /// the stash they took.
     pub(in crate::table) fn take_back(self, place: Place, copies: u64, least: u32) -> Counts {
         let key = self.geometry().key_of(place);
         let places = key.places();
@@ -303,13 +311,13 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         taken
     }
 
-    /// The word with what becomes of one slot that holds this; `None` if no slot does.
+    /// Returns `word` with the change made to one slot that holds `slot`; `None` if no slot does.
     #[inline]
     fn changed(self, word: F, slot: Slot, change: Change) -> Option<F> {
         self.changed_to(word.without(slot)?, slot, change)
     }
 
-    /// Returns the word without a slot that held this, with what becomes of it.
+    /// Returns the word after the change of a slot that held `slot`; `without` is the word without it.
     #[inline]
     fn changed_to(self, without: F, slot: Slot, change: Change) -> Option<F> {
         match change {
@@ -319,8 +327,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// What a slot or a cell of the stash holds, with the value that a change gives it. Called while its stripe is
-    /// held.
+    /// Returns the bits of a slot, or of a cell of the stash, with the value that the change gives them. Called while
+    /// the stripe is held.
     #[inline]
     fn replaced(self, bits: u64, change: Change) -> u64 {
         let value = match change {
@@ -333,10 +341,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 }
 
-/// In a maplet.
+/// The changes of values in a maplet.
 impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
-    /// Another value for one copy of the item of a maplet, in one store. `false`: there is none. If it fails, nothing
-    /// has changed.
+    /// Replaces the value of one copy of the item of a maplet, in one store. Returns `false` if there is no copy. After
+    /// an error nothing has changed.
     #[inline]
     pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, InsertError> {
         let unless = || (!self.contains_pair(key)).then_some(());
@@ -347,8 +355,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         replaced
     }
 
-    /// In a table of [generations](crate::table::whole::generations): as `replace`, by the stamp of the generation that is present
-    /// when the stripe is held.
+    /// In a table of [generations](crate::table::whole::generations): as `replace`, with the stamp of the generation
+    /// that is present when the stripe is held.
     #[inline]
     pub(in crate::table) fn restamp(self, key: Key) -> Result<bool, InsertError> {
         self.change(key, Change::Stamp)
@@ -363,7 +371,8 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
-    /// The item is in the new bucket of a split, whose word is the one that the old bucket had: of a relative that stays.
+    /// The item is in the new bucket of a split. The word of the new bucket is equal to the word of the old bucket,
+    /// which holds a relative that stays.
     #[test]
     fn an_equal_word_of_another_bucket_is_searched_again() {
         const FIRST: u64 = 32;
@@ -372,7 +381,7 @@ mod tests {
             let (locked, [bucket]) = table.lock([place], table.locate([place]));
             assert!(table.store_in(&locked, bucket, place));
         };
-        // From any bucket but the last one, which is not split.
+        // The item goes from any bucket except the last one, which is not split.
         let goes = |key: &Key| key.first & FIRST != 0 && key.first % FIRST != FIRST - 1;
         let key = (0..1000).map(|hash| table.key(hash)).find(goes).expect("a hash");
         let [place, _] = key.places();

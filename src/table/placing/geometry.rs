@@ -1,23 +1,25 @@
-//! Where an item lives: from a 64-bit hash to an entry and two positions.
+//! Where an item lives: maps a 64-bit hash to an entry and two positions.
 //!
-//! **Invariant:** the other position of the other position is the first one, and of the two one is even and one is odd.
+//! **Invariant:** the other position of the other position is the first one. One of the two positions is even, and one
+//! is odd.
 //!
-//! Pure functions. In a table of fixed size a position is a bucket. In a growing table it is a number of 64 bits,
-//! and [`Extent`](super::Extent) says which bucket it has.
+//! Pure functions. In a table of fixed size a position is the number of a bucket. In a growing table a position is a
+//! number of 64 bits, and [`Extent`](super::Extent) says which bucket it has.
 //!
-//! A table of fixed size has m buckets, m even and at least 2, and needs no power of two: the
-//! first is `(x * m) >> 64`, the multiply-shift reduction of Lemire ("Fast Random Integer
-//! Generation in an Interval", 2019). The second is partial-key cuckoo hashing (Fan et al., CoNEXT
-//! 2014, section 3.1) with a subtraction in place of the exclusive or:
+//! A table of fixed size has m buckets. m is even and at least 2, and need not be a power of two. The first bucket is
+//! `(x * m) >> 64`, the multiply-shift reduction of Lemire ("Fast Random Integer Generation in an Interval", 2019). The
+//! second is partial-key cuckoo hashing (Fan et al., CoNEXT 2014, section 3.1) with a subtraction in place of the
+//! exclusive or:
 //!
 //! ```text
 //! alt(i, c) = (r(c) - i) mod m        r(c) odd, 0 < r(c) < m, drawn from the core
 //! ```
 //!
-//! Applied twice it gives i back for every m. With m even and r(c) odd, i and alt(i, c) have
-//! opposite parity, so the two buckets always differ. In a growing table it is
-//! the exclusive or with an odd number that is drawn from the core: what is known of one position is known of
-//! the other.
+//! Applied twice, this gives i back, for every m. As m is even and r(c) is odd, i and alt(i, c) have opposite parity,
+//! so the two buckets always differ.
+//!
+//! In a growing table the other position is the exclusive or with an odd number that is drawn from the core. So an
+//! entry that knows some bits of one position also knows these bits of the other.
 
 use core::hint::select_unpredictable;
 
@@ -25,28 +27,28 @@ use super::entry::{Entry, GOLDEN, Shape, Values, high_product};
 
 /// An item as the table sees it.
 ///
-/// The functions that run rarely (`change_slow` and its like) take its first place and compute the rest again. Only
-/// `contains_slow`, `may_be_in_cells` and `insert_slow` take the three parts: with a place, some of their callers are
-/// longer. None takes the whole: a value of three words passes through memory in a call, so the caller would write it
-/// there before it can branch, and every lookup had some instructions more.
+/// The functions that run rarely (`change_slow` and the like) take the first place of the item and compute the rest
+/// again. Only `contains_slow`, `may_be_in_cells` and `insert_slow` take the three parts: with a place, some of their
+/// callers would be longer. None of them takes the whole key. In a call, a value of three words passes through memory:
+/// the caller would write it there before it can branch, and every lookup would take some more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     pub(crate) entry: Entry,
-    /// The position that the hash names.
+    /// The position that follows from the hash.
     pub(crate) first: u64,
-    /// The alternate of `first`.
+    /// The other position.
     pub(crate) second: u64,
 }
 
 impl Key {
-    /// Both places of the item.
+    /// Returns both places of the item.
     #[inline]
     pub(crate) fn places(self) -> [Place; 2] {
         let Self { entry, first, second } = self;
         [first, second].map(|position| Place { position, entry })
     }
 
-    /// The item at its even position.
+    /// Returns the item at its even position.
     #[inline]
     pub(crate) fn even(self) -> Place {
         let Self { entry, first, second } = self;
@@ -54,8 +56,8 @@ impl Key {
     }
 }
 
-/// An entry at one of the two positions of its item. A place belongs to exactly one bucket, but for one: see
-/// [`growing`](crate::table::buckets::growing).
+/// An entry at one of the two positions of its item. A place belongs to exactly one bucket, with one exception: void
+/// entries (see `placing/growing.rs`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub(crate) position: u64,
@@ -63,7 +65,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The first of two, or the second. No branch: no processor could predict it.
+    /// Returns the first of two places, or the second. No branch: no processor could predict it.
     #[inline]
     pub(crate) fn select(in_first: bool, [a, b]: [Self; 2]) -> Self {
         Self {
@@ -73,33 +75,34 @@ impl Place {
     }
 }
 
-/// How items are placed in a table.
+/// The rules by which a table places its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// The buckets of a table of fixed size, an even number of at least 2; in a growing table, a mask of the bits of
-    /// a position that all entries know.
+    /// The number of buckets of a table of fixed size, even and at least 2. In a growing table, a mask of the bits of a
+    /// position that all entries know.
     pub(in crate::table) size: u64,
     pub(in crate::table) shape: Shape,
 }
 
 impl Geometry {
-    /// Of a table with this number of buckets, or, if it grows, of whose positions all entries know the bits of this
-    /// mask.
+    /// Returns the geometry of a table of fixed size with `size` buckets, or of a growing table whose entries all know
+    /// the bits of the mask `size`.
     #[inline]
     pub(crate) fn new(size: u64, shape: Shape) -> Self {
         debug_assert!(shape.grows() || size >= 2 && size.is_multiple_of(2));
         Self { size, shape }
     }
 
-    /// The item with this 64-bit hash, mixed here once.
-    // Always inlined: of a constant shape, little of it is left.
+    /// Returns the key of the item with this 64-bit hash. The hash is mixed here, once.
+    // Always inlined: with a constant shape, little code is left.
     #[inline(always)]
     pub(crate) fn key(self, hash: u64) -> Key {
         let product = product(hash);
         let x = fold(product);
         if self.shape.grows() {
-            // The position is the mixed hash itself. The core comes from one half of the product, of which the position
-            // tells nothing. The half is also ready earlier: core, other position and word wait for each other.
+            // The position is the mixed hash itself. The core comes from one half of the product, and the position
+            // tells nothing of this half. The half is also ready earlier: the other position waits for the core, and
+            // the word for the position.
             let core = self.shape.draw_core(product as u64);
             let (first, second) = (x, x ^ core.difference());
             return Key { entry: self.shape.entry(core), first, second };
@@ -109,7 +112,7 @@ impl Geometry {
         self.key_of(Place { position: first, entry })
     }
 
-    /// An item, with its value.
+    /// Returns the key of an item, with its value.
     #[inline(always)]
     pub(crate) fn key_of_item<V: Values>(self, item: V::Item) -> Key {
         let (hash, value) = V::parts(item);
@@ -118,13 +121,13 @@ impl Geometry {
         Key { entry, ..key }
     }
 
-    /// The item of an entry, as if its hash named the position where the entry lies.
+    /// Returns the key of an entry, as if the hash of its item gave the position where the entry lies.
     #[inline]
     pub(crate) fn key_of(self, Place { position, entry }: Place) -> Key {
         Key { entry, first: position, second: self.alternate(position, entry) }
     }
 
-    /// The other position of an entry, as far as it is known.
+    /// Returns the other position of an entry, as far as it is known.
     #[inline]
     pub(crate) fn alternate(self, position: u64, entry: Entry) -> u64 {
         let core = self.shape.core(entry);
@@ -138,12 +141,13 @@ impl Geometry {
         if below_zero { difference.wrapping_add(self.size) } else { difference }
     }
 
-    /// The number of the version group of an item, the same for both of its positions. A core alone will do where
-    /// cores have many bits. In a growing table also what all entries know of the product of the positions.
+    /// Returns the number of the version group of an item, which is the same for both of its positions. In a table of
+    /// fixed size it is the core alone, which has many bits in most layouts. In a growing table it also contains the
+    /// bits of the product of the positions that all entries know.
     ///
-    /// Its lowest bits depend on those of the positions alone, and the first of them is 0. For one core it takes each
-    /// even value as often as any other: of items whose positions differ in bit i and in no lower one, the products
-    /// differ in bit i, because the sum of both positions is odd.
+    /// The lowest bits of the product depend only on the lowest bits of the positions, and its lowest bit is 0. For one
+    /// core, the product takes each even value as often as any other: if the positions of two items differ in bit i and
+    /// in no lower bit, the products differ in bit i, because the sum of both positions is odd.
     #[inline]
     pub(crate) fn version_group(self, Key { entry, first, second }: Key) -> usize {
         let core = self.shape.core(entry).bits();
@@ -151,30 +155,31 @@ impl Geometry {
             return core as usize;
         }
         let product = first.wrapping_mul(second);
-        // The lowest bit is 0. The few groups of a model's table are told by the lowest bits of the sum.
+        // The lowest bit of the product is 0. In a model, the lowest bits of the sum tell the few groups of its table
+        // apart.
         let shift = if cfg!(coucal_model) { 0 } else { self.shape.core_bits() - 1 };
-        // Only its lowest bits count.
+        // Only the lowest bits of the number count.
         (core + ((product & self.size) << shift)) as usize
     }
 
-    /// As `version_group`, of an entry at this place.
+    /// Returns the version group of an entry at this place, as `version_group` does.
     #[inline]
     pub(crate) fn version_group_in(self, place: Place) -> usize {
         self.version_group(self.key_of(place))
     }
 }
 
-/// One multiplication to 128 bits, folded: a weak hash (consecutive integers, say) comes out with
-/// both its upper bits, which name the bucket, and its lower bits, the fingerprint, well spread.
+/// Mixes a hash: one multiplication to 128 bits, folded. Even if the hashes are weak (say, consecutive integers), the
+/// upper bits of the result, which name the bucket, and the lower bits, the fingerprint, are well spread.
 ///
-/// Both factors depend on the hash. With a constant for one of them, hashes in arithmetic
-/// progression gave up to 2.3 times the false positives that are due.
+/// Both factors depend on the hash. With a constant for one of them, hashes in arithmetic progression gave up to 2.3
+/// times the expected false positives.
 #[inline]
 pub(in crate::table) fn mix(hash: u64) -> u64 {
     fold(product(hash))
 }
 
-/// What `mix` folds. The upper bits of the lower half depend on all bits of the hash.
+/// Returns the product that `mix` folds. The upper bits of the lower half depend on all bits of the hash.
 #[inline]
 fn product(hash: u64) -> u128 {
     // Models choose the parts of an item, and so the mixed hash.
@@ -199,7 +204,7 @@ mod tests {
     use crate::table::placing::entry::NoValues;
     use proptest::prelude::*;
 
-    /// Even numbers of buckets of every magnitude, the extremes included.
+    /// Generates even numbers of buckets of every magnitude, including the extremes.
     fn buckets() -> impl Strategy<Value = usize> {
         const MOST: usize = 1 << (usize::BITS - 3);
         prop_oneof![1..100_usize, 1..1_usize << 20, 1..MOST, Just(MOST)].prop_map(|pairs| 2 * pairs)
@@ -209,7 +214,7 @@ mod tests {
         Geometry::new(buckets as u64, Shape::new(bits, 0, NoValues))
     }
 
-    /// Of whose positions all entries know the bits of this mask.
+    /// Returns the geometry of a growing table whose entries all know the bits of this mask.
     fn growing(common: u64) -> Geometry {
         Geometry::new(common, Shape::new(16, 10, NoValues))
     }
@@ -240,7 +245,7 @@ mod tests {
         }
     }
 
-    /// What is known of an entry tells as much of its other position, and the group of its version.
+    /// The bits that an entry knows give as many bits of its other position, and the version group.
     #[test]
     fn what_is_known_of_one_position_is_known_of_the_other() {
         let geometry = growing((1 << 12) - 1);
@@ -258,7 +263,7 @@ mod tests {
         }
     }
 
-    /// The items of one core are in as many groups as there are even numbers of what all entries know.
+    /// The items of one core are in as many groups as the common bits have even values.
     #[test]
     fn items_of_one_core_are_spread_over_the_groups_evenly() {
         let geometry = growing((1 << 10) - 1);
@@ -286,7 +291,7 @@ mod tests {
         }
     }
 
-    /// A table of m buckets has m/2 odd distances; cores draw them all alike.
+    /// A table of m buckets has m/2 odd distances; cores draw each of them about equally often.
     #[test]
     fn distances_are_drawn_evenly() {
         for buckets in [6, 10, 64, 100] {

@@ -1,44 +1,48 @@
 //! The growing table: linear hashing (Litwin, "Linear Hashing", VLDB 1980), with entries of variable length.
 //!
-//! **Invariant:** by the extent of every instant, each entry is in the bucket of one of its positions; and what its
-//! bucket and its ring say of the position is true, but for one of the two that a split makes of a void entry.
+//! **Invariant:** at every instant, by the extent of that instant, each entry is in the bucket of one of its positions.
+//! All bits of the position that its bucket and its ring give are true, with one exception: a split makes two entries
+//! of a void entry, one in each bucket, and one of these buckets gives a wrong bit.
 //!
-//! A split takes the bucket at the *cursor* and moves some of its entries to a new bucket at the end. So there is
-//! no pause in which everything is rebuilt, and the table is never half empty.
+//! A split takes the bucket at the *cursor* and moves some of its entries to a new bucket at the end. So there is no
+//! pause in which everything is rebuilt, and the table is never half empty.
 //!
-//! **Buckets.** At level L there are 2^L to 2^(L+1) buckets. The bucket of a position is its lowest L + 1 bits; if
-//! there is no such bucket yet, its lowest L bits. So the lowest L + 1 bits of a position are told by a bucket that
-//! is split in this level, and by the new one of its split; the lowest L bits by the others.
+//! **Buckets.** At level L there are 2^L to 2^(L+1) buckets. The number of the bucket of a position is its lowest L + 1
+//! bits; if there is no such bucket yet, its lowest L bits:
 //!
 //! ```text
 //! n = position mod 2^(L+1)
 //! if n >= buckets:  n = position mod 2^L
 //! ```
 //!
-//! The initial size may be any number of buckets; of those that it has beyond a power of two, the buckets that would
-//! be split for them count as split.
+//! A bucket *tells* the bits of a position that its number gives. A bucket that was split in this level tells the
+//! lowest L + 1 bits, and so does the new bucket of its split. All other buckets tell the lowest L bits.
 //!
-//! **Slots.** A slot has the core, and below it a *ring* of T + 1 bits. Bit j of the position has its place at
-//! j mod (T + 1) of the ring, for ever. Read from the place of bit L, the *head*, around: the bits of the position
-//! that are known, then a 1, then zeros. In a bucket that tells bit L too, this bit stands as 0. A new entry knows
-//! the lowest L + T bits of its position. So the longer a table grows,
-//! the more it knows of new items: the rate of false positives hardly changes. (It is the idea of the
-//! Taffy cuckoo filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.)
+//! The initial size may be any number of buckets. If it is 2^L + n buckets, the first n buckets count as split in level
+//! L.
 //!
-//! Turned by the head to the right, the ring is a number v below a leading 1. An item with the position p is
-//! compared with u = (p XOR bucket) >> L, in which all bits that the bucket tells are 0: an entry is one of the item
-//! if the cores are equal, and v and u agree below the leading 1 of v.
+//! **Slots.** A slot has the core, and below it a *ring* of T + 1 bits. Bit j of the position always has the place j
+//! mod (T + 1) of the ring. The place of bit L is the *head*. Read around from the head, the ring holds the known bits
+//! of the position from bit L on, then a 1, then zeros. In a bucket that tells bit L, too, a 0 stands in the place of
+//! this bit. A new entry knows the lowest L + T bits of its position. So the longer a table grows, the more it knows of
+//! new items: the rate of false positives hardly changes. (The idea is that of the Taffy cuckoo filter, 2022, of
+//! `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.)
 //!
-//! **Splits** go by the bit at the head: 0 stays and does not change, 1 goes, and becomes 0. An entry whose ring is
-//! the head alone knows nothing beyond its bucket (a *void* entry, as `InfiniFilter` calls it). It is doubled:
-//! it is in both buckets then, with the next place of the ring set. So there is no end to growth.
+//! Rotated to the right by the head, the ring is a number v below a leading 1. An item with the position p is compared
+//! by u = (p XOR bucket) >> L, in which all bits that the bucket tells are 0. An entry *matches* the item (is an entry
+//! of the item) if the cores are equal, and v and u agree below the leading 1 of v.
 //!
-//! Doubling adds no item: the table counts the entries that it has doubled. One that is still there when its item
-//! has been removed, since the removal took the other, is a false positive like any other, and it is split again with
-//! each level; so a table whose rings are short must stop when too many entries are such ones.
+//! **Splits** decide by the bit at the head. An entry with a 0 there stays and does not change. An entry with a 1 there
+//! goes, and the bit becomes 0. If the 1 at the head is the only one of the ring, the entry knows nothing beyond its
+//! bucket: it is a *void* entry, as `InfiniFilter` calls it. A split doubles it: afterwards it is in both buckets, with
+//! the 1 in the next place of the ring. So growth has no end.
 //!
-//! A level ends in two steps: (L, all buckets split), and then (L + 1, none). Both extents name
-//! the same buckets, but entries are read by the level.
+//! Doubling adds no item: the table counts the entries that it has doubled. The removal of an item takes one of the two
+//! entries, and the other one stays. It is a false positive like any other, and is split again at each level. So a
+//! table whose rings are short must stop growing when it has too many such entries.
+//!
+//! A level ends in two steps. The extent becomes first (L, all buckets split), and then (L + 1, no bucket split). Both
+//! extents name the same buckets, but entries are read by the level.
 
 use core::hint::select_unpredictable;
 
@@ -48,9 +52,9 @@ use super::{Bucket, Found, Placing, Read, Sizes};
 use crate::arch::{Query, Ring};
 use crate::layout::{Encoding, MatchingValues, Only, Slot, both};
 
-/// How far a table has grown.
+/// The extent of a table: how far it has grown.
 ///
-/// One word holds all parts, so that they are read at once, and compared at once:
+/// One word holds all parts, so that they are read together and compared together:
 ///
 /// | bits | meaning |
 /// |---|---|
@@ -74,7 +78,7 @@ impl Extent {
     const HEAD: u32 = 6;
     const BUCKETS: u32 = 11;
 
-    /// That of a table with this number of buckets, at least 2, and rings of this length.
+    /// Returns the extent of a table with `buckets` buckets, at least 2, and rings of `ring` bits.
     pub(crate) fn of(buckets: usize, ring: u32) -> Self {
         let level = buckets.ilog2();
         Self::new(buckets, level % ring, level)
@@ -94,62 +98,62 @@ impl Extent {
         self.0 as u32 >> Self::HEAD & ((1 << (Self::BUCKETS - Self::HEAD)) - 1)
     }
 
-    /// The bucket that is split next.
+    /// Returns the number of the bucket that is split next.
     #[inline]
     pub(crate) fn cursor(self) -> usize {
         self.buckets() - self.stride()
     }
 
-    /// The number of buckets at the start of the level: from each bucket to the new one of its split it is
-    /// this far.
+    /// Returns the number of buckets at the start of the level. It is also the distance from each bucket to the new
+    /// bucket of its split.
     #[inline]
     pub(crate) fn stride(self) -> usize {
         1 << self.level()
     }
 
-    /// The number of buckets.
+    /// Returns the number of buckets.
     #[inline]
     pub(crate) fn buckets(self) -> usize {
         (self.0 >> Self::BUCKETS) as usize
     }
 
-    /// The extent after this number of splits, no more than are left in the level.
+    /// Returns the extent after this number of splits, no more than are left in the level.
     pub(crate) fn after(self, splits: usize) -> Self {
         let buckets = self.buckets() + splits;
         debug_assert!(buckets <= 2 * self.stride());
         Self::new(buckets, self.head(), self.level())
     }
 
-    /// The start of the next level, if this one has ended.
+    /// Returns the start of the next level, if this level has ended.
     pub(crate) fn next_level(self, ring: u32) -> Option<Self> {
         let buckets = self.buckets();
         (buckets == 2 * self.stride()).then(|| Self::of(buckets, ring))
     }
 
-    /// Whether the bucket tells one bit more: it is split in this level, or new.
+    /// Returns whether the bucket tells one bit more: it was split in this level, or it is new.
     #[inline]
     fn is_split(self, bucket: usize) -> bool {
         bucket < self.cursor() || bucket >= self.stride()
     }
 
-    /// The number of the bucket of a position.
+    /// Returns the number of the bucket of a position.
     #[inline]
     pub(crate) fn bucket(self, position: u64) -> usize {
         let stride = self.stride();
         let split = position as usize & (2 * stride - 1);
-        // There is no such bucket only if the uppermost of these bits is a 1.
+        // If there is no bucket `split`, the uppermost of these bits is a 1: the subtraction clears it.
         select_unpredictable(split < self.buckets(), split, split.wrapping_sub(stride))
     }
 }
 
-/// In a growing table a slot holds an entry of variable length.
+/// The buckets of a growing table: their slots hold entries of variable length.
 impl<V: Values> Bucket<GrowingPlacing<V>> {
     #[inline]
     fn level(self) -> u32 {
         self.placement.extent.level()
     }
 
-    /// Whether the bucket tells bit L of a position.
+    /// Returns whether the bucket tells bit L of a position.
     #[inline]
     fn is_split(self) -> bool {
         self.placement.extent.is_split(self.number)
@@ -161,13 +165,14 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
         Ring { bits, head: self.placement.extent.head() }
     }
 
-    /// The bits of a position that the bucket does not tell, from bit L on.
+    /// Returns the bits of a position of this bucket from bit L on, with 0 for each bit that the bucket tells.
     #[inline]
     fn untold(self, position: u64) -> u64 {
         (position ^ self.number as u64) >> self.level()
     }
 
-    /// What is looked for in two words, by the bits of the mask, if there is one.
+    /// Returns the query for the entries of an item in two words. The query compares only the bits of `mask`, if there
+    /// is one.
     #[inline]
     fn sought<F: Encoding>(read: Read<F, GrowingPlacing<V>>, mask: Option<u64>) -> Query {
         let Read { key, buckets: [first, second], .. } = read;
@@ -179,21 +184,21 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
         }
     }
 
-    /// What is known of a position beyond bit L, below a leading 1: the ring of a slot, turned. It is not 0.
+    /// Returns the bits of the position that a slot knows from bit L on, below a leading 1: its ring, rotated. It is
+    /// not 0.
     #[inline]
     fn beyond<F: Encoding>(self, slot: Slot) -> u64 {
         let ring = self.ring::<F>();
         slot.rotated(ring).bits() & ring.mask()
     }
 
-    /// Bits of a position that the bucket tells.
+    /// Returns the number of bits of a position that the bucket tells.
     #[inline]
     fn told_bits(self) -> u32 {
         self.level() + u32::from(self.is_split())
     }
 
-    /// What a split of the bucket makes of what a slot holds: what stays, and what goes. Both, if nothing is known
-    /// beyond the bucket.
+    /// Splits a slot of the bucket: returns the slot that stays, and the slot that goes. Returns both for a void entry.
     pub(crate) fn split<F: Encoding>(self, slot: Slot) -> [Option<Slot>; 2] {
         let ring = self.ring::<F>();
         let [at_head, next] = [1 << ring.head, 1 << ((ring.head + 1) % ring.bits)];
@@ -207,19 +212,20 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
         }
     }
 
-    /// Returns what a split of the bucket makes of a word without a void entry: what stays, and what goes.
+    /// Splits a word of the bucket without a void entry: returns the word of the entries that stay, and of those that
+    /// go.
     pub(crate) fn split_known<F: Encoding>(self, word: F) -> [F; 2] {
         word.parted(self.placement.extent.head())
     }
 
-    /// Says whether the word of the bucket holds an entry of which nothing is known beyond the bucket.
+    /// Returns whether the word of the bucket holds a void entry: one that knows nothing beyond the bucket.
     pub(crate) fn has_void<F: Encoding>(self, word: F) -> bool {
         let ring = self.ring::<F>();
         F::either_holds([word, F::EMPTY], Slot::new(1 << ring.head), Some(ring.mask()))
     }
 
-    /// Whether what a slot holds can be in this bucket, of a table whose entries know at least this number of bits of
-    /// their position.
+    /// Returns whether a slot can be in this bucket, in a table whose entries know at least `least` bits of their
+    /// positions.
     fn is_valid_slot<F: Encoding>(self, slot: Slot, least: u32) -> bool {
         let below = self.below().unwrap_or(u64::MAX);
         let (core, beyond) =
@@ -232,7 +238,7 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
     }
 }
 
-/// Where the items of a growing table are by one extent.
+/// The placement of a growing table by one extent.
 #[derive(Clone, Copy, Debug)]
 pub struct GrowingPlacing<V> {
     pub(in crate::table) extent: Extent,
@@ -276,19 +282,19 @@ impl<V: Values> Placing for GrowingPlacing<V> {
         let Bucket { number, placement } = bucket;
         let (ring, extent) = (bucket.ring::<F>(), placement.extent);
         let difference = geometry.shape.core(Entry::fingerprint(slot.bits())).difference();
-        // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then
-        // that is at the head of the ring, where a 0 stands otherwise.
+        // Bits 0 to L of a position name its bucket. If this bucket is split, it tells all of them, and a 0 stands at
+        // the head of the ring. If not, it tells all except bit L, which is at the head of the ring.
         let head = slot.bits() >> ring.head & 1;
         let position = number as u64 | head << extent.level();
         if slot.bits() & ring.mask() == 1 << ring.head {
-            // A void entry: bit L is not known. It has one other bucket, unless that is split already.
+            // A void entry does not know bit L. It has one other bucket, unless that bucket is split already.
             let other = (number ^ difference as usize) & (extent.stride() - 1);
             return (!extent.is_split(other)).then_some(Bucket::at(placement, other));
         }
         Some(Bucket::at(placement, extent.bucket(position ^ difference)))
     }
 
-    /// By another extent of the same level, slots of a bucket are read alike if the bucket tells as much.
+    /// By two extents of one level, the slots of a bucket are read alike if the bucket tells as many bits by both.
     #[inline]
     fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool {
         let read = |by: Bucket<Self>| (by.number, by.level(), by.told_bits());
@@ -309,7 +315,7 @@ impl<V: Values> Placing for GrowingPlacing<V> {
 
     #[inline]
     fn place<F: Encoding>(bucket: Bucket<Self>, slot: Slot) -> Place {
-        // Never 0: the default is for words that are read while they change.
+        // `beyond` is never 0 in the table. The default is for words that are read while they change.
         let beyond = bucket.beyond::<F>(slot);
         let known = beyond.checked_ilog2().unwrap_or(0);
         let untold = (beyond & !(1 << known)) << bucket.level();
@@ -343,12 +349,12 @@ impl<V: Values> Placing for GrowingPlacing<V> {
 
     #[inline]
     fn only<F: Encoding>(read: Read<F, Self>) -> Option<Only<F>> {
-        // Of an item that is itself an entry, an entry that knows more is none.
+        // If the item is itself an entry, then an entry that knows more bits does not match it.
         let is_all_known = read.key.entry.known() == u64::BITS;
         is_all_known.then(|| F::only(read.words, Bucket::sought(read, None)))?
     }
 
-    /// An item that is itself an entry of which little is known has no entries of which more is.
+    /// If the item is itself an entry, then an entry that knows more bits does not match it.
     #[inline]
     fn longest<F: Encoding>(read: Read<F, Self>) -> [Option<Found>; 2] {
         let level = read.buckets[0].level();
@@ -358,12 +364,12 @@ impl<V: Values> Placing for GrowingPlacing<V> {
     }
 }
 
-/// Of the level at which a table began, this much counts for what all entries know: enough to tell the groups of
-/// versions apart. No more, since a merge doubles entries until they know it, and as long as no bucket tells them
-/// apart, all of these are in the same two.
+/// The highest first level that counts for the bits that all entries know: enough to tell the version groups apart. It
+/// is not higher, because a merge doubles entries until they know these bits. As long as no bucket tells these doubled
+/// entries apart, they are all in the same two buckets.
 const COMMON_LEVEL: u32 = 5;
 
-/// Mask of the lowest bits of a position that all entries know in a table that began with this number of buckets.
+/// Returns a mask of the lowest bits of a position that all entries know, in a table that began with `initial` buckets.
 #[inline]
 pub(crate) fn common_mask(initial: usize, ring: u32) -> u64 {
     (1 << (initial.ilog2().min(COMMON_LEVEL) + ring - 1)) - 1
@@ -380,21 +386,21 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
-    /// Of values so long that a new entry knows no more than this number of bits beyond its bucket: the core is the
-    /// shortest.
+    /// Returns the number of value bits with which a new entry knows `extra_bits` bits beyond its bucket, and no more:
+    /// the core is the shortest.
     fn value_bits(extra_bits: u32) -> u32 {
         let value_bits = Fp16x4::BITS - 5 - extra_bits;
         assert_eq!(Fp16x4::ID.properties().extra_bits(value_bits), extra_bits);
         value_bits
     }
 
-    /// Of a maplet with values so long that rings have this number of bits.
+    /// Returns a bucket of a maplet with values so long that rings have `ring` bits.
     fn bucket_by(extent: Extent, number: usize, ring: u32) -> Bucket<GrowingPlacing<ValueBits>> {
         let values = ValueBits::new(Fp16x4::ID.properties(), value_bits(ring - 1));
         Bucket::at(GrowingPlacing { extent, values }, number)
     }
 
-    /// All extents of tables with up to this number of buckets, both at the end of a level included.
+    /// Returns all extents of tables with up to `buckets` buckets, with both extents at the end of each level.
     fn extents(buckets: usize, ring: u32) -> impl Iterator<Item = Extent> {
         let first = Extent::of(2, ring);
         core::iter::successors(Some(first), move |extent| {
@@ -403,7 +409,7 @@ mod tests {
         })
     }
 
-    /// All rings that a slot of the bucket can have, with the core 1.
+    /// Returns slots with the core 1 and each ring that a slot of the bucket can have.
     fn slots(bucket: Bucket<GrowingPlacing<ValueBits>>) -> impl Iterator<Item = Slot> {
         let core = 1 << bucket.ring::<Fp16x4>().bits;
         let slots = (1..core).map(move |ring| Slot::new(core | ring));
@@ -420,8 +426,8 @@ mod tests {
         copies == 1
     }
 
-    /// Every slot of every bucket of tables up to 40 buckets: it is an entry of the items whose positions have what is
-    /// known of its own, and of no others; and what it holds of this place is the slot.
+    /// For every slot of every bucket of tables up to 40 buckets: it matches the items whose positions have its known
+    /// bits, and no others; and its place, encoded again, is the same slot.
     #[test]
     fn a_slot_and_its_bucket_tell_the_place() {
         for ring in 2..=5 {
@@ -449,8 +455,8 @@ mod tests {
         }
     }
 
-    /// What a split makes of each slot: each item of the entry finds it in its bucket as before, in neither bucket does
-    /// another one, and words are read alike by the two extents at the end of a level.
+    /// For each slot: every item that the entry matched finds it in its bucket after the split, and no other item does,
+    /// in either bucket. At the end of a level, both extents read the words alike.
     #[test]
     fn a_split_loses_no_item() {
         for ring in 2..=5 {
@@ -469,7 +475,7 @@ mod tests {
                         let bucket = bucket_by(after, [old, new][at], ring);
                         let held = parts[at].is_some_and(|part| matches(bucket, part, position));
                         assert_eq!(held, found, "{extent:?} {slot:?} {position}");
-                        // What is not cleared yet.
+                        // The entry before it is cleared in the old bucket.
                         let held = found && at == 0;
                         assert!(!held || matches(bucket_by(after, old, ring), slot, position));
                         if let (Some(next), Some(part)) = (after.next_level(ring), parts[at]) {
@@ -486,8 +492,8 @@ mod tests {
         }
     }
 
-    /// Words with any slots that their bucket can have, of a layout: whether an entry is void, and if none is, what a split
-    /// makes of the word, is what it makes of each slot. In both parts the slots are in the order that they had.
+    /// For words of a layout with any slots that their bucket can have: `has_void` says whether an entry is void, and
+    /// if none is, `split_known` gives the same as `split` of each slot. Both parts keep the order of the slots.
     fn a_split_of_a_word_is_that_of_its_slots<F: Encoding>(values: impl Values) {
         let mut random = random(F::BITS.into());
         let mut with_void = 0;
@@ -500,7 +506,7 @@ mod tests {
             let ring = bucket.ring::<F>();
             let slots = random.random_range(0..=F::SLOTS);
             let mut slot = || {
-                // Each number of bits that an entry can know beyond its bucket as often as any other.
+                // Each number of known bits beyond the bucket is as frequent as any other.
                 let known = random.random_range(0..ring.bits);
                 let beyond = random.random::<u64>() & ((1 << known) - 1) | 1 << known;
                 let core = random.random_range(1..1 << (F::BITS - ring.bits)) << ring.bits;
@@ -536,7 +542,7 @@ mod tests {
         }
     }
 
-    /// Of the buckets of any size each is the bucket of about as many positions as any other.
+    /// Buckets that are split have about equally many positions, and buckets that are not split twice as many.
     #[test]
     fn positions_fill_all_buckets() {
         let geometry = Geometry::new(u64::MAX, Shape::new(16, 9, NoValues));
