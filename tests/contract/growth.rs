@@ -113,9 +113,9 @@ fn the_greatest_capacity_is_reached(layout: Layout) {
 }
 
 /// At every insert, however an item is stored, the load is not below the target from the first growth on, nor far above
-/// it while the filter may grow. (If only a failed search for a free slot made the table grow, it
-/// would grow later, by thirteen points or more.) Tested with maplets of any number of extra bits, by which inserts take turns to look at the load,
-/// and with filters that have the builder's target.
+/// it while the filter may grow. (If only a failed search for a free slot made the table grow, it would grow later, by
+/// thirteen points or more.) Tested with maplets of any number of extra bits, by which inserts take turns to look at
+/// the load, and with filters that have the builder's target.
 fn the_load_stays_at_the_target(layout: Layout) {
     let kinds = Kind::all(layout, widths).into_iter();
     // With one extra bit, a maplet begins with a table that can grow as far as this.
