@@ -1,16 +1,17 @@
-//! The faults, each of which breaks one rule of the protocol. Those of single orderings are found by
-//! `orderings`; here are only the exceptions from them.
+//! The faults, each of which breaks one rule of the protocol. `orderings` finds those of single orderings; this file
+//! only has the exceptions from them.
 
 /// A deliberate fault: a small change of one function.
 pub struct Fault {
-    /// In a few words.
+    /// The description, in a few words.
     pub what: &'static str,
-    /// Below `src`, one function with this name has the texts that are changed.
+    /// The function with the texts that are changed: one function below `src` has this name.
     pub function: &'static str,
-    /// What is replaced, and by what. Each text occurs once in the function; a blank in it stands for any white space and
-    /// comments.
+    /// The texts that are replaced, and their replacements. Each text occurs once in the function; a blank in it stands
+    /// for any white space and comments.
     pub edits: &'static [(&'static str, &'static str)],
-    /// Parts of the names of models, some of which fail. They are run first; the others only if all of these pass.
+    /// Parts of the names of models, some of which must fail. These models run first; the others run only if all of
+    /// these pass.
     pub caught_by: &'static str,
 }
 
@@ -58,7 +59,7 @@ const SWEEP_AND_KICK: &str = "expiry::kick_beside_a_sweep";
 const SWEEP_AND_SPLIT: &str = "expiry::split_beside_a_sweep expiry::end_of_level";
 const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
 
-/// Models that notice weaker orderings of a file, most likely, by how the path of the file begins. They are run first.
+/// For each beginning of a path, the models that most likely notice weaker orderings in that file. They run first.
 pub const LIKELY: &[(&str, &str)] = &[
     ("src/kinds/expiring/timer.rs", "timer::"),
     ("src/sync/array.rs", "array:: order::removal_beside_widening"),
@@ -110,12 +111,12 @@ pub const LIKELY: &[(&str, &str)] = &[
     ),
 ];
 
-/// Where the sources have a stronger ordering than any model needs.
+/// A place where the sources have a stronger ordering than any model needs.
 pub struct Exception {
     pub function: &'static str,
     /// One of its lines, without the blanks around it.
     pub line: &'static str,
-    /// As the description of a fault says it: "Relaxed, not Release".
+    /// The change, as in the description of a fault: "Relaxed, not Release".
     pub how: &'static str,
     pub reason: &'static str,
 }
@@ -324,7 +325,7 @@ pub const FAULTS: &[Fault] = faults! {
             let copied = in_to.with(copy).unwrap_or(in_to);"
         => "races::insert_and_kick_for_the_last_slot";
 
-    // What an attempt that fails, or that finds no room, means for the operation.
+    // What a failed attempt, or one without a free slot, means for the operation.
     insert_as_it_is: "an insert whose path is stale says full"
         replace "backoff.snooze()" with "return Attempt::NoRoom" => REMOVALS;
     change: "a removal whose copy is gone says that there is none"
@@ -394,7 +395,7 @@ pub const FAULTS: &[Fault] = faults! {
                     let buckets = [from, buckets[1]];"
         => "growth::kick_into_the_bucket_that_is_split";
 
-    // Entries of different lengths, and the levels that they are read by.
+    // Entries of different lengths, and the levels by which they are read.
     relocate: "a kick writes the bits of the position that it leaves"
         replace "to.slot::<F>(arrives)" with "to.slot::<F>(leaves)"
         => "growth::kick_of_what_stays_for_what_goes";
@@ -433,7 +434,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if known < bucket.told_bits() { return None; }" with "let known = known.max(bucket.level());"
         => "voids::kick_that voids::kick_into";
 
-    // Snapshots: what is mirrored.
+    // Snapshots: the stores that are mirrored.
     store_in: "an insert does not mirror its word"
         replace "self.store_word(locked, number, copied, Ordering::SeqCst)"
         with "self.buckets.word(number).store(copied.bits(), Ordering::SeqCst)"
@@ -502,7 +503,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.insert_copies(entry, least, steps)?" with "self.insert_copies(entry, least, steps)?.or(Some(1))"
         => "voids::merge_beside_a_split";
 
-    // Values: what a lookup of them returns.
+    // Values: the answers of a lookup.
     try_get: "a get does not validate the version"
         replace "version.validate()" with "(version.validate() | true)"
         => "maplets::get_beside_a_kick";
@@ -577,7 +578,7 @@ pub const FAULTS: &[Fault] = faults! {
     validate_with_stash: "a later round of a lookup validates a version that was replaced"
         without "self.version != RETIRED &&" => STASH_AND_WIDENING;
 
-    // Values that leave.
+    // Removing a value.
     remove_retiring: "a sweep publishes its value after it has locked each stripe"
         swap "self.retire(Some(value));" and "self.pass_all();" => SWEEP_AND_KICK;
     remove_retiring: "a sweep goes as far as the table was before it locked each stripe"
