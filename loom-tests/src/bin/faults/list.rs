@@ -270,7 +270,7 @@ pub const FAULTS: &[Fault] = faults! {
             self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::NoRoom
         }"
         => "stash::own_value_going_back_against_";
-    unstash_own: "what leaves goes back to a bucket of its key"
+    unstash_own: "a removed value goes from the stash back to a bucket of its key"
         replace "self.is_retiring(entry.bits().into())" with "false"
         => "expiry::own_value_going_back_beside_a_sweep";
 
@@ -499,7 +499,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "snapshots::merge_that_fails_against_lookups";
     merge: "a merge beside others that need what is doubled"
         without "let _removing = self.lock_removing();" => "voids::merge_beside";
-    insert_parts: "a merge takes an entry for stored that was split meanwhile"
+    insert_parts: "a merge counts an entry as stored that was split meanwhile"
         replace "self.insert_copies(entry, least, steps)?" with "self.insert_copies(entry, least, steps)?.or(Some(1))"
         => "voids::merge_beside_a_split";
 
@@ -529,7 +529,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "lock::";
     lock_slow: "a waiter waits for a retired stripe"
         replace "RETIRED => return false," with "RETIRED if false => return false," => "lock::";
-    retire: "who gets a retired stripe holds it"
+    retire: "a thread that gets a retired stripe holds it"
         replace "store(RETIRED, Ordering::Release)" with "store(FREE, Ordering::Release)"
         => "lock::";
 
@@ -570,7 +570,7 @@ pub const FAULTS: &[Fault] = faults! {
     pass_all: "a sweep passes no stripes by where they are retired"
         replace "while self.stripes().pass_all().is_none() {}" with "self.stripes().pass_all();"
         => "widening::sweep_beside";
-    take_over: "new versions do not know of what is stashed"
+    take_over: "new versions do not know of stashed entries"
         replace "version | u64::from(any_stashed(group))" with "version" => STASH_AND_WIDENING;
     take_over: "new versions begin at 0"
         replace "old.counter(group).load(Ordering::Relaxed) & !STASHED" with "old.counter(group).load(Ordering::Relaxed) & 0"
@@ -586,7 +586,7 @@ pub const FAULTS: &[Fault] = faults! {
     remove_retiring: "a sweep leaves the stash out"
         replace "self.sweep_stash(value)" with "0"
         => "expiry::stashed_value_beside_a_removal_of_another";
-    next: "a sweep of the stash goes on where the lines are others"
+    next: "a sweep of the stash goes on after the lines were replaced"
         replace "if seen.lines != lines" with "if seen.lines != lines && seen.lines == 0"
         => "expiry::sweep_of_the_stash_beside_other_numbers_of_lines";
     held_at: "a sweep of the stash takes what is in the cell by now"
@@ -597,7 +597,7 @@ pub const FAULTS: &[Fault] = faults! {
     remove_retiring: "doubled entries are not forgotten"
         replace "self.forget_doubled(value)" with "0 * value as u64"
         => "expiry::doubled_entries_are_swept";
-    remove_retiring: "a value is taken back before what is doubled of it is forgotten"
+    remove_retiring: "a value is taken back before its doubled entries are forgotten"
         swap "let doubled = self.forget_doubled(value);"
         and "self.retire(None);" => "expiry::doubled_at_the_end_of_a_sweep";
     remove_value: "entries are dropped when the call has returned"
@@ -610,20 +610,20 @@ pub const FAULTS: &[Fault] = faults! {
     sweep: "a sweep locks no stripe"
         replace "self.lock_stripes([bucket])" with "self.lock_stripes([0; 0])"
         => "expiry::sweep_beside_a_kick_of_another";
-    before_drop: "what is dropped bumps no version"
+    before_drop: "a dropped entry bumps no version"
         without "self.versions().bump(group);" => "expiry::dropped_by";
-    before_drop: "what is dropped is not counted"
+    before_drop: "a dropped entry is not counted"
         without "self.add_dropped(1);" => SWEEP_AND_KICK;
-    relocate: "a kick moves what leaves"
+    relocate: "a kick moves an entry of a removed value"
         replace "self.is_retiring(planned.bits())" with "false" => SWEEP_AND_KICK;
-    clear: "clear beside a sweep"
+    clear: "a clear runs beside a sweep"
         without "let _removing = self.lock_removing();"
         => "expiry::clear_beside_a_sweep_of_doubled_entries";
-    partition: "a split does not look whether something leaves"
+    partition: "a split does not look whether a value is being removed"
         replace "self.is_any_retiring()" with "false" => SWEEP_AND_SPLIT;
-    split_by_slot: "a split moves what leaves"
+    split_by_slot: "a split moves an entry of a removed value"
         replace "self.is_retiring(slot.bits())" with "false" => SWEEP_AND_SPLIT;
-    put_back: "what leaves goes back to a bucket"
+    put_back: "a removed value goes from the stash back to a bucket"
         replace "self.is_retiring(place.entry.bits().into())" with "false"
         => "expiry::going_back_beside_a_sweep";
     hold: "a snapshot ends in the middle of a sweep"
@@ -669,7 +669,7 @@ pub const FAULTS: &[Fault] = faults! {
     store_absent: "a new item is stored though its buckets have changed since they were read"
         replace "let is_same =" with "let is_same = true ||"
         => "expiring::two_inserts_beside_an_advance";
-    insert_without_kicks: "what is stashed has no stamp"
+    insert_without_kicks: "a stashed entry has no stamp"
         replace "self.stamped(key, duplicates)" with "key"
         => "expiring::stamp_without_room_beside_an_advance last_resort::stamp_overtaken_in_every_attempt";
 
