@@ -5,11 +5,11 @@
 //! than sequences of them. So the nibbles of a bucket are sorted, and stored as the number of their multiset: 12 bits
 //! instead of 16 for four nibbles, 14 instead of 20 for five. This makes each fingerprint one or two bits longer.
 //!
-//! The combinatorial number system numbers four nibbles `a <= b <= c <= d`: their number is C(a, 1) + C(b + 1, 2) + C(c
-//! + 2, 3) + C(d + 3, 4). A tiny table suffices to compute it, and four zeros have the number 0. Five nibbles are
-//! ordered by the fifth, the greatest, and then by the number of the lower four; so one table decodes both. The numbers
-//! with the same fifth nibble are a *run*. Each of the 16 runs begins at a multiple of 64, so that the upper bits of a
-//! number tell its run. (Of the 16,384 numbers, 880 are not used.)
+//! Four nibbles `a <= b <= c <= d` have a number in the combinatorial number system:
+//! `C(a, 1) + C(b + 1, 2) + C(c + 2, 3) + C(d + 3, 4)`. A tiny table suffices to compute it, and four zeros have the
+//! number 0. Five nibbles are ordered by the fifth, the greatest, and then by the number of the lower four; so one
+//! table decodes both. The numbers with the same fifth nibble are a *run*. Each of the 16 runs begins at a multiple of
+//! 64, so that the upper bits of a number tell its run. (Of the 16,384 numbers, 880 are not used.)
 
 use super::candidates::MatchingValues;
 use super::{Encoding, LayoutId, MAX_SLOTS, Slot, both};

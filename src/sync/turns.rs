@@ -5,8 +5,8 @@
 //! where an operation takes its *turn*, by an access to an atomic of the table. After that, the operation works on
 //! words of the machine, and no other thread comes in between.
 //!
-//! An operation that takes effect at several instants takes several turns: as few as show other threads what they may
-//! see of it.
+//! An operation that takes effect at several instants takes several turns: as few as are needed to show other threads
+//! what they may see of it.
 //!
 //! | operation | turns |
 //! |---|---|
@@ -17,7 +17,7 @@
 //! | `update` | two: a lookup of one value, and a replacement. If another thread was faster, two more |
 //! | `snapshot`, `try_clone` | one |
 //! | `merge` | one at the other table, as a snapshot; two at this one: of the first entry, and of all others |
-//! | `clear`, `remove_value`, `advance` | two: one for all buckets that have something to remove except the last one, and one for that one. So between the turns some entries are left, and not all |
+//! | `clear`, `remove_value`, `advance` | two: one for all buckets that have something to remove, except the last of them, and one for that bucket. So between the turns some entries are left, and not all |
 //!
 //! An `advance` by several generations takes the turns of that many calls. Rare cases take more turns: one for each
 //! entry that a failing merge takes back, and one for each entry of the stash that has the removed value.
@@ -39,7 +39,7 @@
 //!
 //! # Order of memory
 //!
-//! A turn orders nothing. An answer orders only what it promises: a model shall find code that relies on more.
+//! A turn orders nothing. An answer orders only what it promises, so that a model finds code that relies on more.
 //!
 //! | answer | of | promises |
 //! |---|---|---|

@@ -151,8 +151,9 @@ pub fn is_expected(counted: usize, expected: f64, share: f64, what: &str) {
 /// by as much again where samples differ, and by what comes before growth.
 ///
 /// One of 32 inserts, chosen at random, looks at the load, and lets the table grow by at most what 64 inserts need. At
-/// least r inserts are behind with odds of exp(-0.0254 r), where exp(0.0254) is the root of x (31/32 + 1/(32 x^64)) =
-/// 1. For 1,600 these odds are 2 * 10^-18, and less than 10^-12 for any of 100,000 inserts.
+/// least r inserts are behind with odds of exp(-0.0254 r), where exp(0.0254) is the root of
+/// `x (31/32 + 1/(32 x^64)) = 1`.
+/// For 1,600 inserts these odds are 2 * 10^-18, and less than 10^-12 for any of 100,000 inserts.
 pub fn load_above(slots: usize) -> f64 {
     0.02 + 1600.0 / slots as f64
 }

@@ -109,10 +109,10 @@ fn removal<M: Subject>(setup: Setup<M>, buckets: (usize, usize), splits: usize) 
     });
 }
 
-/// Four full buckets, except for one slot of 3, and two that stay empty: the table is not full. An insert of `new` (1,
-/// 2) moves `moved` from 2 to 3. The other threads fill the last slot, with one more `high`, when the insert has found
-/// this path and locks its first stripe, which is not that of bucket 3. They free the slot again when the attempt has
-/// failed.
+/// Four full buckets, except for one slot of 3, and two that stay empty: the table is not full. An insert of `new`
+/// (1, 2) moves `moved` from 2 to 3. The other threads fill the last slot, with one more `high`, when the insert has
+/// found this path and locks its first stripe, which is not that of bucket 3. They free the slot again when the attempt
+/// has failed.
 struct Overtaken<M: Subject> {
     setup: Setup<M>,
     new: Item,
