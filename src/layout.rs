@@ -246,22 +246,22 @@ pub trait Encoding: Copy + Send + Sync + 'static {
         unreachable!("no table of this layout grows")
     }
 
-    /// Returns whether a slot of either word matches `sought`.
+    /// Returns whether a slot of either word matches the query.
     fn either_matches(_: [Self; 2], _: Query) -> bool {
         unreachable!("no table of this layout grows")
     }
 
-    /// Returns the values of the slots of each word that match `sought`, in a maplet.
+    /// Returns the values of the slots of each word that match the query, in a maplet.
     fn values_matching(_: [Self; 2], _: Query) -> MatchingValues {
         unreachable!("no table of this layout grows")
     }
 
-    /// Returns the slot that matches `sought`, if exactly one slot of both words does.
+    /// Returns the slot that matches the query, if exactly one slot of both words does.
     fn only(_: [Self; 2], _: Query) -> Option<Only<Self>> {
         unreachable!("no table of this layout grows")
     }
 
-    /// Selects, for each word, among the slots that match `sought` and [know](Slot::known) at most `most` bits, one
+    /// Selects, for each word, among the slots that match the query and [know](Slot::known) at most `most` bits, one
     /// that knows the most bits. Returns it, and that number of bits.
     fn longest(_: [Self; 2], _: Query, _most: u32) -> [Option<(Slot, u32)>; 2] {
         unreachable!("no table of this layout grows")

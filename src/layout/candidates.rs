@@ -44,7 +44,7 @@ use crate::arch::Marks;
 pub struct Candidates {
     /// The values of the two buckets that were not returned yet.
     rest: MatchingValues,
-    /// The bits of a word beyond the length of a value: 64 minus `value_bits`.
+    /// 64 minus the number of bits of a value.
     shorter: u32,
     more: More,
 }

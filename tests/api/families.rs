@@ -10,7 +10,7 @@ use crate::common::random;
 /// The name of a family, and the hashes of its keys, in the order of their numbers.
 pub type Family<S> = (&'static str, Box<dyn Fn(&S) -> Vec<u64>>);
 
-/// Makes a family of `count` keys from their numbers.
+/// Makes a family of `len` keys from their numbers.
 fn family<S: BuildHasher, K: Hash>(
     name: &'static str,
     len: usize,
@@ -19,7 +19,8 @@ fn family<S: BuildHasher, K: Hash>(
     (name, Box::new(move |hasher| (0..len).map(|i| hasher.hash_one(key(i))).collect()))
 }
 
-/// Makes strings of characters from a set of 64: all of one character, then all of two, and so on.
+/// Returns a string of characters from a set of 64. The numbers from 0 on give all strings of one character, then all of
+/// two, and so on.
 fn text(mut number: usize) -> String {
     let set = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_>";
     let mut text = String::new();
@@ -33,7 +34,7 @@ fn text(mut number: usize) -> String {
     }
 }
 
-/// Makes some thousand of these strings, half of them of three characters.
+/// Returns one of some thousand of these strings, half of which have three characters.
 fn word(number: usize) -> String {
     text(if number.is_multiple_of(2) { 64 + 6 * number } else { 5000 + 500 * number })
 }

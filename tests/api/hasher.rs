@@ -215,8 +215,8 @@ fn what_collides_under_a_known_seed_does_not_under_a_secret_key() {
     assert!(!with_item(secret, "order-7").contains(&forged));
 }
 
-/// The type of a key is part of its hash, as the crate's documentation says. (The unit tests of the stable hasher show
-/// what it does.)
+/// Keys of several types have the same hash or not, as the crate's documentation says. (The unit tests of the stable
+/// hasher show what it does.)
 #[test]
 fn the_type_of_a_key_is_part_of_it() {
     let default = Seed::default();
