@@ -19,8 +19,8 @@ fn family<S: BuildHasher, K: Hash>(
     (name, Box::new(move |hasher| (0..len).map(|i| hasher.hash_one(key(i))).collect()))
 }
 
-/// Returns a string of characters from a set of 64. The numbers from 0 on give all strings of one character, then all of
-/// two, and so on.
+/// Returns a string of characters from a set of 64. The numbers from 0 on give all strings of one character, then all
+/// of two, and so on.
 fn text(mut number: usize) -> String {
     let set = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_>";
     let mut text = String::new();

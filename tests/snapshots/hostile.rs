@@ -260,9 +260,9 @@ fn other_words(layout: Layout) {
     }
 }
 
-/// A slot in use, alone in its bucket. In a maplet of fixed size it may have a value and no fingerprint. In a growing
-/// table it may have no core, no 1 above the known bits, a bit that the bucket tells, or fewer bits than every entry
-/// knows.
+/// An invalid slot, alone in its bucket: in a maplet of fixed size, one with a value and no fingerprint; in a growing
+/// table, one without a core, without a 1 above the known bits, with a bit that the bucket tells, or with fewer bits
+/// than every entry knows.
 fn other_entries(layout: Layout) {
     for kind in Kind::all(layout, widths) {
         let bytes = &saved(kind);

@@ -114,8 +114,8 @@ impl Writer {
     }
 }
 
-/// Takes snapshots of a filter that tells the classes of items apart, and in which each writer keeps about `wanted`
-/// items.
+/// Takes snapshots of a filter that tells the classes of items apart, and in which each writer keeps about
+/// `items_of_each` items.
 fn snapshots_are_exact<F: Storage>(
     filter: &Filter<F>,
     class: impl Fn(u64) -> Class,
