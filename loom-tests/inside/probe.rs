@@ -468,7 +468,7 @@ pub fn slots<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).slots()
 }
 
-/// Returns the number of lookups that gave up a certain answer.
+/// Returns the number of lookups that gave up without a certain answer.
 pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).inconclusive() as usize
 }
