@@ -1,14 +1,13 @@
-//! How the entries of a bucket sit in a 64-bit word: pure functions.
+//! How a 64-bit word stores the entries of a bucket: pure functions.
 //!
-//! A word is a multiset of entries: a slot has no meaning beyond the entry in it, and no
-//! caller may rely on which slot an entry takes. The word 0 is the empty bucket in every
-//! layout, so a zeroed table is an empty one.
+//! A word is a multiset of entries. The number of a slot has no meaning, so no caller may rely on which slot an entry
+//! takes. In every layout the word 0 is the empty bucket, so a zeroed table is an empty table.
 //!
-//! **Invariant:** a word that is stored holds exactly the entries that were put in and not taken out: `with` and
-//! `without` change one of them, and nothing else.
+//! **Invariant:** a stored word holds exactly the entries that were added to it and not removed since: `with` adds one
+//! entry, `without` removes one, and neither changes another.
 //!
-//! The [`Encoding`] of a layout is a type that has the functions of a word. A [`LayoutId`] is a layout as a value;
-//! `by_layout` gives its format.
+//! The [`Encoding`] of a layout is a type with the functions of a word. A [`LayoutId`] is a layout as a value;
+//! `by_layout` maps it to its encoding.
 
 mod candidates;
 mod packed;
@@ -22,15 +21,15 @@ pub(crate) use self::semi_sorted::SemiSorted;
 pub(crate) use self::word::{Only, Slot, both};
 use crate::arch::Query;
 
-/// A way to lay out the fingerprints of a bucket in a 64-bit word; or [`AnyLayout`](crate::AnyLayout), which chooses
-/// one of them at run time.
+/// A way to store the fingerprints of a bucket in a 64-bit word, or [`AnyLayout`](crate::AnyLayout), which chooses one
+/// of these ways at run time.
 ///
-/// The trait is sealed: there are no layouts outside this crate.
+/// The trait is sealed: all layouts are in this crate.
 ///
-/// A longer fingerprint means fewer false positives and fewer slots in the 64 bits of a bucket; and
-/// the fewer slots a bucket has, the sooner an insert fails:
+/// A longer fingerprint gives fewer false positives, but leaves room for fewer slots in the 64 bits of a bucket. The
+/// fewer slots a bucket has, the lower the load at which an insert fails:
 ///
-/// | layout | slots | fingerprint bits | first failed insert | made for | false positives | bits per item |
+/// | layout | slots | fingerprint bits | load at the first failed insert | load at capacity | false positives | bits per item |
 /// |---|---|---|---|---|---|---|
 /// | [`Fp8x8`] | 8 | 8 | 99.7 % | 98.5 % | 6.0 % | 8.1 |
 /// | [`Fp9x7`] | 7 | 9 | 99.5 % | 98.5 % | 2.7 % | 9.3 |
@@ -42,18 +41,19 @@ use crate::arch::Query;
 /// | [`Fp21x3`] | 3 | 21 | 95.1 % | 93.5 % | 0.00027 % | 22.8 |
 /// | [`Fp32x2`] | 2 | 32 | 88.3 % | 86.5 % | 0.000000081 % | 37.0 |
 ///
-/// An insert may fail from this share of the slots on, in use or [stashed](crate#what-finds-no-room). Distinct items
-/// fill so many slots of a table of 2^20 slots, on average, before one of them finds no room. A large filter is
-/// made for the share in the next column: when it holds its capacity, this share of its slots is in
-/// use, and the last two columns are for that load. (The locks and counters add less than 2 % to the
-/// bits.) Small filters have more free slots.
+/// * **Load at the first failed insert**: the mean share of the slots that distinct items fill, in a table of 2^20
+///   slots, before the first of them finds no free slot. From this load on, an insert may fail;
+///   [stashed](crate#what-finds-no-room) entries count as slots in use.
+/// * **Load at capacity**: the share of the slots in use when a large filter holds its capacity. The last two columns
+///   are for this load. A small filter has more free slots.
+/// * **Bits per item**: those of the buckets. The locks and counters add less than 2 %.
 ///
-/// The layouts whose names begin with `Fp` store each fingerprint as it is. The semi-sorted ones
-/// store the fingerprints of a bucket as a set (Fan et al., CoNEXT 2014, section 5.2), which makes
-/// each of them one or two bits longer in the same space, for some nanoseconds per operation.
+/// The layouts whose names begin with `Fp` store each fingerprint as it is. The semi-sorted layouts store the
+/// fingerprints of a bucket as a set (Fan et al., CoNEXT 2014, section 5.2). This makes each fingerprint one or two
+/// bits longer in the same space, and costs some nanoseconds per operation.
 ///
-/// An ideal Bloom filter needs 1.44·log2(1/rate) bits per item. `SemiSorted14x5` and all below it
-/// need less, those above it do not.
+/// An ideal Bloom filter needs 1.44·log2(1/rate) bits per item. `SemiSorted14x5` and all layouts below it need less
+/// than that; the layouts above it do not.
 ///
 /// # Examples
 ///
@@ -79,14 +79,15 @@ use crate::arch::Query;
     note = "in generic code: `CuckooFilter<L, S>` with `L: Layout`, or `Filter<L, S>` with `L: Storage`"
 )]
 pub trait Layout: Copy + Send + Sync + 'static {
-    /// The name of the layout: that of its type.
+    /// The name of the layout, which is the name of its type.
     const NAME: &'static str;
 
-    /// The layout, if it is known at compile time. Its type has no name outside this crate: so the trait is sealed.
+    /// The layout, or `None` if it is known only at run time. Code outside this crate cannot name the type `LayoutId`,
+    /// so the trait is sealed.
     #[doc(hidden)]
     const ID: Option<LayoutId>;
 
-    /// Its format; if the layout is not known, that of the default one.
+    /// The encoding; that of the default layout if the layout is known only at run time.
     #[doc(hidden)]
     type Encoding: Encoding;
 }
@@ -94,7 +95,7 @@ pub trait Layout: Copy + Send + Sync + 'static {
 /// The maximum number of slots of a bucket in any layout.
 pub(crate) const MAX_SLOTS: usize = 8;
 
-/// What is fixed about a layout besides its encoding.
+/// The fixed properties of a layout, besides its encoding.
 pub struct Properties {
     pub(crate) name: &'static str,
     /// Bits of a fingerprint.
@@ -103,41 +104,41 @@ pub struct Properties {
     pub(crate) slots: usize,
     /// The number of the encoding in snapshots.
     pub(crate) encoding: u8,
-    /// The share of slots in use that a large table reaches with some reserve.
+    /// The share of slots in use at capacity: what a large table reaches with some reserve.
     pub(crate) load: f64,
-    /// Slots beyond that for each square root of an item: the scatter of small tables.
+    /// How many slots a table has beyond that, per square root of the number of its items: small tables vary more.
     pub(crate) scatter: f64,
-    /// The share of slots in use from which on a short search decides that the table is full: that at which
-    /// the first insert fails in a table of 2^20 slots.
+    /// The share of slots in use from which a short search is enough to decide that the table is full: the share at
+    /// which the first insert fails in a table of 2^20 slots.
     pub(crate) full: f64,
-    /// If its tables can grow.
+    /// The properties of its growing tables; `None` if its tables cannot grow.
     pub(crate) growth: Option<Growth>,
 }
 
-/// What is fixed about the growing tables of a layout.
+/// The fixed properties of the growing tables of a layout.
 #[derive(Clone, Copy)]
 pub struct Growth {
-    /// The share of slots in use that a table keeps unless its builder says otherwise. While a level is
-    /// split, half of the table has twice the demand of the other half, and the nearer the load comes to the
-    /// most that kicks can even out, the longer searches become.
+    /// The share of slots in use that a table keeps unless its builder sets another. While a level is split, half of
+    /// the table has twice the demand of the other half. Kicks even this out, up to a load; the nearer the table comes
+    /// to that load, the longer the searches become.
     pub(crate) target_load: f64,
-    /// The highest load that a builder may request: three percentage points more would double the time of an
-    /// insert.
+    /// The highest load that a builder may request. Three percentage points more would double the time of an insert.
     pub(crate) max_target_load: f64,
-    /// Bits of the core of a slot at the most.
+    /// The maximum number of bits of the core of a slot.
     pub(crate) max_core_bits: u32,
 }
 
-/// Bits of the core of a slot in a growing table at the least. There are as many differences between the buckets of an
-/// entry as cores: with seven of them, kicks would lead to 128 buckets and no further; with fifteen, they lead to 2^15.
+/// The minimum number of bits of the core of a slot in a growing table. The two buckets of an entry differ in one of as
+/// many ways as there are cores: with seven cores, kicks would reach only 128 buckets; with fifteen, they reach 2^15.
 const MIN_CORE_BITS: u32 = 4;
 
-/// Bits of a ring that suffice: with one bit less, too, tables do not end by the entries that they double.
+/// The number of ring bits that is always enough: no table with such rings is full because of the entries that splits
+/// have doubled. (Nor is one with one bit less.)
 const ENOUGH_RING_BITS: u32 = 9;
 
 impl Properties {
-    /// Bits of the core of a slot in a growing table, beside a value of so many bits: it gives the ring what that
-    /// needs, and keeps what nobody needs.
+    /// Returns the number of bits of the core of a slot in a growing table, beside a value of `value_bits` bits: the
+    /// bits that a ring of `ENOUGH_RING_BITS` leaves, but at least `MIN_CORE_BITS` and at most `max_core_bits`.
     pub(crate) const fn core_bits(&self, value_bits: u32) -> u32 {
         let beside_ring = (self.bits - value_bits).saturating_sub(ENOUGH_RING_BITS);
         match self.growth {
@@ -147,13 +148,13 @@ impl Properties {
         }
     }
 
-    /// Bits of the ring of such a slot.
+    /// Returns the number of bits of the ring of such a slot.
     #[inline]
     pub(crate) const fn ring_bits(&self, value_bits: u32) -> u32 {
         self.bits - value_bits - self.core_bits(value_bits)
     }
 
-    /// How many bits of its position a new entry of a growing table knows besides those that its bucket tells.
+    /// Returns how many bits of its position a new entry of a growing table knows besides those that its bucket tells.
     pub(crate) const fn extra_bits(&self, value_bits: u32) -> u32 {
         self.ring_bits(value_bits) - 1
     }
@@ -164,10 +165,10 @@ pub trait Encoding: Copy + Send + Sync + 'static {
     /// The layout.
     const ID: LayoutId;
 
-    /// Bits of a slot.
+    /// Bits per slot.
     const BITS: u32;
 
-    /// Slots of a bucket.
+    /// Slots per bucket.
     const SLOTS: usize;
 
     /// The number of the encoding in snapshots.
@@ -176,7 +177,7 @@ pub trait Encoding: Copy + Send + Sync + 'static {
     /// Bits of the ring of a slot in a growing filter.
     const RING_BITS: u32 = LAYOUTS[Self::ID as usize].ring_bits(0);
 
-    /// Whether there are tables of it that grow.
+    /// Whether tables of this layout can grow.
     const GROWS: bool = LAYOUTS[Self::ID as usize].growth.is_some();
 
     /// The empty bucket: all zeros.
@@ -186,97 +187,98 @@ pub trait Encoding: Copy + Send + Sync + 'static {
 
     fn bits(self) -> u64;
 
-    /// What each slot holds, 0 for a free one; those of the layout come first.
+    /// Returns the bits of each slot, 0 for a free one. The first `SLOTS` elements are the slots; the others are 0.
     fn slots(self) -> [u64; MAX_SLOTS];
 
-    /// The slots in use, in no order that has a meaning.
+    /// Returns the slots in use. Their order has no meaning.
     #[inline]
     fn slots_in_use(self) -> impl DoubleEndedIterator<Item = Slot> {
         let slots = self.slots();
         (0..Self::SLOTS).map(move |slot| slots[slot]).filter(|&bits| bits != 0).map(Slot::new)
     }
 
-    /// The slots of a full word, or `None` if a slot is free.
+    /// Returns a function from the number of a slot to the slot if the word is full, or `None` if a slot is free.
     #[inline]
     fn slots_if_full(self) -> Option<impl Fn(usize) -> Slot> {
         let slots = (!self.has_room()).then(|| self.slots())?;
         Some(move |slot| Slot::new(slots[slot]))
     }
 
-    /// Whether the other functions can return this word. They are called only with such words.
+    /// Returns whether the other functions can return this word. They are called only with such words.
     fn is_canonical(self) -> bool;
 
-    /// How many slots are in use.
+    /// Returns the number of slots in use.
     fn in_use(self) -> usize;
 
-    /// Whether a slot is free.
+    /// Returns whether a slot is free.
     fn has_room(self) -> bool;
 
-    /// Whether it has fewer free slots than `other`. If they have as many, any answer is right.
+    /// Returns whether this word has fewer free slots than `other`. If both have the same number, either answer is
+    /// right.
     #[inline]
     fn is_fuller(self, other: Self) -> bool {
         self.in_use() > other.in_use()
     }
 
-    /// With this in one slot more, or `None` if no slot is free.
+    /// Returns the word with one more slot in use, which holds `slot`; or `None` if no slot is free.
     fn with(self, slot: Slot) -> Option<Self>;
 
-    /// Without this in one slot, or `None` if no slot holds it.
+    /// Returns the word without one slot that holds `slot`, or `None` if no slot holds it.
     fn without(self, slot: Slot) -> Option<Self>;
 
-    /// Whether a slot holds this.
+    /// Returns whether a slot holds `slot`.
     #[inline]
     fn holds(self, slot: Slot) -> bool {
         Self::either_holds([self, Self::EMPTY], slot, None)
     }
 
-    /// Whether a slot in use, of one word or the other, holds this; by the bits of the mask, if there is one: all
-    /// bits below a value.
+    /// Returns whether a slot in use, of either word, equals `slot`. If there is a mask, only its bits are compared:
+    /// all bits below a value.
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool;
 
-    /// The values of the slots in use of each word that hold what `bits` has among the bits of the mask: all
-    /// bits below a value.
+    /// Returns the values of those slots in use of each word that agree with `bits` in the bits of the mask: all bits
+    /// below a value.
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues;
 
-    /// Parts the slots by one bit: returns those in which it is 0, and those in which it is 1, with a 0 in its place. The
-    /// slots of both keep their order. This, and the four functions below, are of layouts whose tables grow.
+    /// Parts the slots by one bit: returns those in which it is 0, and those in which it was 1 and is now cleared. Both
+    /// keep the order of the slots. Only layouts whose tables grow implement this function and the four below.
     fn parted(self, _bit: u32) -> [Self; 2] {
         unreachable!("no table of this layout grows")
     }
 
-    /// Whether a slot of one word or the other holds what is sought.
+    /// Returns whether a slot of either word matches the query.
     fn either_matches(_: [Self; 2], _: Query) -> bool {
         unreachable!("no table of this layout grows")
     }
 
-    /// The values of the slots of each word that hold what is sought, of a maplet.
+    /// Returns the values of the slots of each word that match the query, in a maplet.
     fn values_matching(_: [Self; 2], _: Query) -> MatchingValues {
         unreachable!("no table of this layout grows")
     }
 
-    /// Returns the slot that holds what is sought, if exactly one of both words does.
+    /// Returns the slot that matches the query, if exactly one slot of both words does.
     fn only(_: [Self; 2], _: Query) -> Option<Only<Self>> {
         unreachable!("no table of this layout grows")
     }
 
-    /// Of the slots of each word that hold what is sought, and [know](Slot::known) no more than `most`, one that knows
-    /// the most, and how much that is.
+    /// Selects, for each word, among the slots that match the query and [know](Slot::known) at most `most` bits, one
+    /// that knows the most bits. Returns it, and that number of bits.
     fn longest(_: [Self; 2], _: Query, _most: u32) -> [Option<(Slot, u32)>; 2] {
         unreachable!("no table of this layout grows")
     }
 
-    /// Whether each slot in use has a 1 among the bits of the mask.
+    /// Returns whether each slot in use has a 1 among the bits of the mask.
     fn each_has(self, mask: u64) -> bool {
         self.slots_in_use().all(|slot| slot.bits() & mask != 0)
     }
 }
 
-/// Of a layout whose tables grow.
+/// Returns the properties of a layout whose tables grow.
 const fn grows(target_load: f64, max_target_load: f64, max_core_bits: u32) -> Growth {
     Growth { target_load, max_target_load, max_core_bits }
 }
 
-/// The layouts: the type that names each, its format, and its properties.
+/// Defines the layouts: for each its type, its encoding, and its properties.
 macro_rules! layouts {
     ($dollar:tt; $($(#[$doc:meta])*
         $name:ident: $encoding:ident<$lane:literal, $slots:literal>,
@@ -307,7 +309,8 @@ macro_rules! layouts {
             $($name,)*
         }
 
-        /// All layouts, from the shortest fingerprint to the longest: that with the number n is `LAYOUTS[n]`.
+        /// The properties of all layouts, from the shortest fingerprint to the longest. `LAYOUTS[n]` are those of the
+        /// layout with the number n.
         pub(crate) static LAYOUTS: [Properties; LayoutId::ALL.len()] = [$(Properties {
             name: stringify!($name),
             bits: $bits,
@@ -324,7 +327,7 @@ macro_rules! layouts {
             pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
         }
 
-        /// `$result`, where `$F` is the format of a layout that is a value.
+        /// Evaluates `$result`, in which `$F` is the encoding of the layout that `$layout` names.
         macro_rules! by_layout {
             ($dollar layout:expr, $dollar F:ident => $dollar result:expr) => {
                 match $dollar layout {
@@ -363,7 +366,7 @@ layouts! { $;
 pub(crate) use by_layout;
 
 impl LayoutId {
-    /// The layout with these numbers, if there is one.
+    /// Returns the layout with this encoding, these bits per slot and these slots per bucket, if there is one.
     pub(crate) const fn find(encoding: u8, bits: u32, slots: usize) -> Option<Self> {
         let mut at = 0;
         while at < LAYOUTS.len() {
@@ -376,7 +379,7 @@ impl LayoutId {
         None
     }
 
-    /// All layouts, or those whose tables can grow.
+    /// Returns all layouts, or only those whose tables can grow.
     pub(crate) fn of_tables(grow: bool) -> impl Iterator<Item = Self> {
         let suits = move |layout: &Self| !grow || layout.properties().growth.is_some();
         Self::ALL.iter().copied().filter(suits)
@@ -387,7 +390,7 @@ impl LayoutId {
         &LAYOUTS[self as usize]
     }
 
-    /// The name of the layout's type.
+    /// Returns the name of the layout, which is that of its type.
     pub(crate) fn name(self) -> &'static str {
         self.properties().name
     }
@@ -402,7 +405,7 @@ mod tests {
 
     type EncodingOf<L> = <L as Layout>::Encoding;
 
-    /// The multiset that a word should be: fingerprints, in any order.
+    /// The fingerprints that a word should hold, in any order.
     type Model = Vec<u64>;
 
     fn copies(model: &Model, fingerprint: u64) -> usize {
@@ -418,7 +421,7 @@ mod tests {
         model
     }
 
-    /// The values of the slots of a model, which begin at this bit.
+    /// Returns the values of the slots of a model, if a value begins at the bit `at`.
     fn values_of(model: &Model, at: u32) -> Model {
         sorted(model.iter().map(|slot| slot >> at).collect())
     }
@@ -427,7 +430,8 @@ mod tests {
         sorted(found.map(u64::from).collect())
     }
 
-    /// The word in one bucket, in the other, and in both; and what is found then of what is found in one.
+    /// Returns the word as that of one bucket, of the other, and of both, with what a lookup should find in each case,
+    /// if it finds `found` in one word.
     fn in_either_and_both<F: Encoding>(word: F, found: &Model) -> [([F; 2], Model); 3] {
         [
             ([word, F::EMPTY], found.clone()),
@@ -436,14 +440,15 @@ mod tests {
         ]
     }
 
-    /// What the word holds, read as a whole.
+    /// Returns the slots in use, and checks that nothing is beyond the slots.
     fn contents<F: Encoding>(word: F) -> Model {
         let beyond = &word.slots()[F::SLOTS..];
         assert!(beyond.iter().all(|&bits| bits == 0), "beyond the slots");
         sorted(word.slots_in_use().map(Slot::bits).collect())
     }
 
-    /// What filters of fixed size need of the word of `model`, and one step on from there, with `fingerprint`.
+    /// Checks the functions that tables of fixed size need, on the word of `model`, and on that word with and without
+    /// `fingerprint`.
     fn check_contents<F: Encoding>(model: &Model, fingerprint: u64) {
         let word = word_of::<F>(model);
         assert_eq!(word.bits() == 0, model.is_empty());
@@ -474,7 +479,7 @@ mod tests {
         }
     }
 
-    /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
+    /// Checks every function on the word of `model`, and on that word with and without `fingerprint`.
     fn check<F: Encoding>(model: &Model, fingerprint: u64) {
         check_contents::<F>(model, fingerprint);
         let (word, slot) = (word_of::<F>(model), Slot::new(fingerprint));
@@ -483,7 +488,7 @@ mod tests {
             let has = |held: &u64| held & mask != 0;
             assert_eq!(word.each_has(mask), model.iter().all(has), "{model:x?} {mask:x}");
         }
-        // Beside values: each slot has something below its value.
+        // With values: each slot has a bit that is set below its value.
         for value_bits in [1, 3, F::BITS - 5] {
             let mask = (1 << (F::BITS - value_bits)) - 1;
             if model.iter().chain([&fingerprint]).any(|held| held & mask == 0) {
@@ -506,12 +511,12 @@ mod tests {
         }
     }
 
-    /// What tables that grow need of the word of `model`.
+    /// Checks the functions that growing tables need, on the word of `model`.
     fn check_growing<F: Encoding>(word: F, model: &Model, fingerprint: u64) {
-        // There is a core, which is not 0.
+        // For each length of ring that leaves a core, which is not 0.
         for level in 0..fingerprint.ilog2() {
             let ring = Ring { bits: level + 1, head: 0 };
-            // Slots that differ from it in each bit of the ring that they know.
+            // Slots that differ from the fingerprint in each bit of the ring that they know.
             let (core, untold) = (fingerprint & !ring.mask(), [!fingerprint; 2]);
             let sought = Query { ring, core, untold, mask: None };
             let is_matched = model.iter().any(|&held| is_sought(held, sought));
@@ -530,7 +535,7 @@ mod tests {
         }
     }
 
-    /// Whether a slot of the first bucket holds what is sought. The definition of what the layouts compute for all
+    /// Returns whether a slot of the first bucket matches `sought`: the definition, which the layouts compute for all
     /// slots at once.
     fn is_sought(held: u64, Query { ring, core, untold, mask }: Query) -> bool {
         let slot = Slot::new(held);
@@ -539,7 +544,7 @@ mod tests {
             && (slot.rotated(ring).bits() ^ untold[0]) & known == 0
     }
 
-    /// The word of `model` beside an empty one, in slots that have values of three bits.
+    /// Checks lookups in the word of `model` beside an empty word, with slots that have values of three bits.
     fn check_sought<F: Encoding>(word: F, model: &Model, sought: Query) {
         let ring = sought.ring;
         let matching: Model =
@@ -574,7 +579,7 @@ mod tests {
         }
     }
 
-    /// Two words in one lookup.
+    /// Checks lookups in two words at once.
     fn check_both<F: Encoding>(a: &Model, b: &Model, fingerprint: u64) {
         let held = copies(a, fingerprint) + copies(b, fingerprint) > 0;
         let slot = Slot::new(fingerprint);
@@ -585,7 +590,7 @@ mod tests {
         }
     }
 
-    /// Fingerprints that meet often: one bit apart, at the ends, and any.
+    /// Generates fingerprints that are often equal or nearly equal: one bit apart, at the ends of the range, and any.
     fn fingerprints(bits: u32) -> impl Strategy<Value = u64> {
         let end = (1 << bits) - 1;
         prop_oneof![
@@ -601,7 +606,7 @@ mod tests {
         prop::collection::vec(fingerprints(bits), 0..=slots)
     }
 
-    /// Two models, and a fingerprint from one of them, or any.
+    /// Generates two models, and a fingerprint that is from one of them, or any.
     fn pairs(bits: u32, slots: usize) -> impl Strategy<Value = (Model, Model, u64)> {
         let [a, b] = [0; 2].map(|_| models(bits, slots));
         (a, b, fingerprints(bits), any::<prop::sample::Index>()).prop_map(|(a, b, other, index)| {
@@ -611,7 +616,7 @@ mod tests {
         })
     }
 
-    /// Any word: it is canonical if its fingerprints, put into an empty one, the last one first, give it again.
+    /// Checks any word: it is canonical if its fingerprints, added to an empty word, the last one first, give it again.
     fn check_any<F: Encoding>(bits: u64) {
         let word = F::from_bits(bits);
         let slots: Vec<_> = word.slots_in_use().collect();
@@ -620,7 +625,8 @@ mod tests {
         assert_eq!(word.is_canonical(), again.bits() == bits, "{bits:x}, again {:x}", again.bits());
     }
 
-    /// Words that are nearly right: any, one bit beside those of a model, and with lanes of zeros. `word` makes one.
+    /// Generates words, many of them nearly canonical: any word, a canonical word with one bit changed, or with a run
+    /// of zeros in it. `word` makes the word of a model.
     fn words(bits: u32, slots: usize, word: fn(Model) -> u64) -> impl Strategy<Value = u64> {
         prop_oneof![
             any::<u64>(),
@@ -632,7 +638,7 @@ mod tests {
         ]
     }
 
-    /// All multisets of up to `SLOTS` of the fingerprints most likely to be mixed up.
+    /// Checks all multisets of up to `SLOTS` of those fingerprints that are most likely to be mixed up.
     fn exhaust<F: Encoding>() {
         let end = (1 << F::BITS) - 1;
         let upper = 1 << (F::BITS - 4);
@@ -656,14 +662,14 @@ mod tests {
         }
     }
 
-    /// Copies of every fingerprint there is, or of 16,384 spread over them all, with a neighbour.
+    /// Checks copies of every fingerprint, or of 16,384 that are spread over all of them, beside a neighbour.
     fn sweep<F: Encoding>() {
-        // Odd, so that fingerprints differ in their lowest bits too.
+        // Odd, so that the fingerprints also differ in their lowest bits.
         let step = 1_usize << F::BITS.saturating_sub(14) | 1;
         for (number, fingerprint) in (1..1 << F::BITS).step_by(step).enumerate() {
             let neighbour = fingerprint ^ 1;
             let neighbour = if neighbour == 0 { 2 } else { neighbour };
-            // Every method for one in 16: what an encoding has no part in compares bits alone.
+            // One fingerprint in 16 runs every check. The others skip those whose functions compare bits alone.
             let check = if number % 16 == 0 { check::<F> } else { check_contents::<F> };
             check(&vec![fingerprint], fingerprint);
             check(&vec![fingerprint], neighbour);

@@ -1,4 +1,4 @@
-//! The plain layouts: every fingerprint whole, in a lane of its own.
+//! The plain layouts: each fingerprint is stored whole, in a lane of its own.
 
 use core::hint::select_unpredictable;
 
@@ -6,29 +6,28 @@ use super::candidates::MatchingValues;
 use super::{Encoding, LayoutId, MAX_SLOTS, Only, Slot, both};
 use crate::arch::{self, Lanes, Query, Ring};
 
-/// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
+/// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, with a fingerprint in each.
 ///
 /// | lane | meaning |
 /// |---|---|
 /// | 0 | free |
 /// | anything else | a fingerprint |
 ///
-/// The lanes in use are the lowest ones, without a gap: so the last lane tells whether there is a
-/// free one, and of two words the greater has no fewer lanes in use. Bits above the last lane are
-/// always 0.
+/// The lanes in use are the lowest ones, without a gap. So the last lane tells whether a lane is free; and of two
+/// words, the greater one has no fewer lanes in use. Bits above the last lane are always 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packed<const BITS: u32, const SLOTS: usize>(u64);
 
 impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
-    /// Returns the word without the lane that begins at this bit: those above move down by one.
+    /// Returns the word without the lane that begins at the bit `gap`. The lanes above it move down by one.
     #[inline]
     fn without_lane(word: u64, gap: u32) -> u64 {
         word ^ ((word ^ (word >> BITS)) & (u64::MAX << gap))
     }
 
-    /// Of the lanes in which a bit is set in `matching`, one whose slot [knows](Slot::known) the most, but no more than
-    /// `most`, and how much that is.
-    // Always inlined: what it returns is more than registers take.
+    /// Selects, among the lanes in which a bit of `matching` is set and whose slot [knows](Slot::known) at most `most`
+    /// bits, one whose slot knows the most bits. Returns that slot, and the number of bits.
+    // Always inlined: the result does not fit into the registers that a call can return.
     #[inline(always)]
     fn longest_of(word: u64, mut matching: u64, ring: Ring, most: u32) -> Option<(Slot, u32)> {
         let mut longest: Option<(Slot, u32)> = None;
@@ -94,7 +93,7 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
         self.0 > other.0
     }
 
-    /// Below the others: one shift, and no search for the first free lane.
+    /// Adds the slot below the others: this takes one shift, and no search for the first free lane.
     #[inline]
     fn with(self, slot: Slot) -> Option<Self> {
         self.has_room().then(|| Self(self.0 << BITS | slot.bits()))
@@ -120,7 +119,7 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
         MatchingValues { words, marks: arch::equal_lanes::<BITS, SLOTS>(words, bits, mask) }
     }
 
-    /// Begins with the last lane: so lanes that are free add nothing. No branch: no processor could predict it.
+    /// Begins with the last lane, so that free lanes add nothing. Has no branch, since no processor could predict it.
     #[inline]
     fn parted(self, bit: u32) -> [Self; 2] {
         let [mut zeros, mut ones] = [0; 2];

@@ -1,20 +1,20 @@
-//! What the slots of a bucket hold.
+//! The entries that the slots of a bucket hold.
 
 use crate::arch::Ring;
 
-/// The same of each of two, such as the buckets of an item. As `pair.map(of)`, which takes longer to compile: it is several
-/// functions at each call.
+/// Calls `of` with each of two elements, such as the buckets of an item. Does the same as `pair.map(of)`, which takes
+/// longer to compile, since it adds several functions at each call.
 #[inline(always)]
 pub fn both<T, U>([first, second]: [T; 2], mut of: impl FnMut(T) -> U) -> [U; 2] {
     let first = of(first);
     [first, of(second)]
 }
 
-/// What a slot in use holds: never 0, which marks a free one.
+/// The bits of a slot in use. They are never 0, which marks a free slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u64);
 
-/// The only slot of two words that holds what is sought.
+/// The only slot of two words that matches a query.
 pub struct Only<F> {
     pub(crate) in_first: bool,
     pub(crate) slot: Slot,
@@ -23,7 +23,7 @@ pub struct Only<F> {
 }
 
 impl Slot {
-    /// What a slot in use holds.
+    /// Creates a slot in use with these bits.
     #[inline]
     pub(crate) fn new(bits: u64) -> Self {
         debug_assert!(bits != 0, "a free slot holds no entry");
@@ -35,7 +35,7 @@ impl Slot {
         self.0
     }
 
-    /// With its ring turned: the head is the lowest bit then.
+    /// Returns the slot with its ring rotated, so that the head is the lowest bit.
     #[inline]
     pub(crate) fn rotated(self, ring: Ring) -> Self {
         let held = self.0 & ring.mask();
@@ -43,7 +43,7 @@ impl Slot {
         Self(self.0 & !ring.mask() | rotated & ring.mask())
     }
 
-    /// What `turned` has turned, as it was.
+    /// Undoes `rotated`.
     #[inline]
     pub(crate) fn rotated_back(self, ring: Ring) -> Self {
         let held = self.0 & ring.mask();
@@ -51,8 +51,9 @@ impl Slot {
         Self(self.0 & !ring.mask() | rotated & ring.mask())
     }
 
-    /// How many bits of a position it knows from the head on: those below the leading 1 of its ring, when it is
-    /// turned. The ring of a slot in use has a 1; one that is read while it changes may have none.
+    /// Returns the number of bits of the position that the slot knows from the head on: the bits below the leading 1 of
+    /// its rotated ring. The ring of a slot in use has a 1; one that is read while it changes may have none, and then
+    /// the answer is 0.
     #[inline]
     pub(crate) fn known(self, ring: Ring) -> u32 {
         (self.rotated(ring).bits() & ring.mask()).checked_ilog2().unwrap_or(0)

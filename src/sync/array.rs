@@ -1,27 +1,28 @@
-//! An array of words that becomes longer while others read it.
+//! An array of words that grows while other threads read it.
 //!
 //! **Invariant:** a reader that has seen the number of words finds each of them, in a directory that is as new as that
-//! number or newer. Only the words of a *short* array, which is less than a piece, ever move: they are
-//! [copied](PieceArray::lengthen) into a longer one, while nobody stores any.
+//! number or newer. Words never move, with one exception: those of a *short* array, which is shorter than a piece, are
+//! [copied](PieceArray::lengthen) into a longer one, while no thread stores any.
 //!
-//! It is allocated in *slabs*, each of some *pieces* of one length, which are found in one step:
+//! The array is allocated in *slabs*. Each slab is one or more *pieces*. All pieces have the same length, so a word `n`
+//! is found in one step:
 //!
 //! ```text
 //! piece  = n >> shift
 //! offset = n mod 2^shift
 //! ```
 //!
-//! The places of the pieces are a *directory*. When it is full, one of twice the length replaces it. A
-//! reader may go on in an old one, which has all words that were there when it was replaced: so old ones
-//! are kept until the array is dropped, and take together no more than the newest. (`arc-swap` would keep no old
-//! directory, but each of its loads writes to a slot of the thread and clears it afterwards: a lookup stores nothing
-//! here.)
+//! A *directory* has the places of the pieces. When it is full, another one of twice the length replaces it. A reader
+//! may still use an old directory, which has all words that were there when it was replaced. So old directories are
+//! kept until the array is dropped; together they take no more memory than the newest one. (`arc-swap` would not keep
+//! old directories. But each of its loads writes to a slot of the thread and clears it afterwards, while a lookup here
+//! stores nothing.)
 //!
-//! A reader loads the number of words, and then the newest directory. It is written the other way: so the directory
-//! has a place for each piece of these words, whatever comes in between.
+//! A reader loads the number of words first, and then the newest directory. A writer stores them in the opposite order.
+//! So the directory that a reader loads has a place for each piece of these words, whatever happens in between.
 //!
-//! Made of safe parts (a `Box` in a `OnceLock` for each piece), a place took 24 bytes in place of 8, and an access made
-//! three tests in place of one.
+//! In safe code (a `Box` in a `OnceLock` for each piece), a place took 24 bytes instead of 8, and an access made three
+//! tests instead of one.
 #![allow(
     unsafe_code,
     reason = "a third of the places, and one test for an access in place of three"
@@ -33,52 +34,54 @@ use core::ptr;
 use super::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering, UnsafeCell, try_zeroed};
 use crate::sync::memory::{NoMemory, try_reserve_one, try_with_capacity};
 
-/// What is allocated at once.
+/// The words of one allocation.
 type Slab = Box<[AtomicU64]>;
 
-/// Where word 0 would be if the words lay in one block, and this piece in its place there: so the number of a word is
-/// its distance from that, and the pieces of a slab have the same. Null until there is a piece.
+/// The place of a piece: the address that word 0 would have if all words lay in one block around this piece. So word
+/// `n` is at this address plus `n` words, and all pieces of a slab have the same address. Null until the piece exists.
 type WordPtr = UnsafeCell<*mut AtomicU64>;
 
-/// Pieces of 2^`SHIFT` words each. The only one of a *short* array has fewer.
+/// An array of words in pieces of 2^`SHIFT` words each. The only piece of a *short* array has fewer words.
 ///
-/// What the unsafe code builds on: each directory that `newest` has had since `len` told of a word is a box of places,
-/// of which that of the word's piece has the pointer to where word 0 would be if the slab with the piece began there.
-/// The array owns these boxes, and those of the slabs. While it is shared, these places do not change: only the holder
-/// of `owned` writes, to places of which `len` does not tell yet.
+/// The unsafe code relies on four facts:
+/// * Each directory that `newest` has held since `len` covered a word is a box of places. The place of the word's piece
+///   is the address that word 0 would have if all words lay in one block around the slab with this piece.
+/// * The array owns these boxes, and those of the slabs.
+/// * While the array is shared, these places do not change.
+/// * Only the thread that holds the lock `owned` writes, and only to places that `len` does not cover yet.
 pub struct PieceArray<const SHIFT: u32> {
     /// The number of words.
     len: AtomicUsize,
     /// The first place of the newest directory.
     newest: AtomicPtr<WordPtr>,
-    /// Locked by whoever adds pieces.
+    /// The allocations. A thread that adds pieces holds this lock.
     owned: Mutex<Allocations>,
-    /// What is allocated besides the words.
+    /// The number of allocated bytes besides the words.
     bytes: AtomicUsize,
-    /// The number of words that there is memory for.
+    /// The number of words for which a test lets the array have memory.
     #[cfg(test)]
     pub(crate) memory: usize,
 }
 
-/// So many zeros.
+/// Allocates `words` zeros.
 fn try_slab(words: usize) -> Result<Slab, NoMemory> {
     let bytes = words.saturating_mul(size_of::<AtomicU64>());
     try_zeroed(words).ok_or(NoMemory { bytes })
 }
 
-/// What is freed with the array.
+/// The allocations that are freed with the array.
 #[derive(Default)]
 struct Allocations {
-    /// In the order of their words, after those that others have replaced.
+    /// All slabs: first those that were replaced, then the others in the order of their words.
     slabs: Vec<*mut [AtomicU64]>,
-    /// The number of slabs that others have replaced.
+    /// The number of slabs that were replaced.
     replaced: usize,
-    /// All of them, the newest one last.
+    /// All directories, the newest one last.
     directories: Vec<*mut [WordPtr]>,
 }
 
 impl Allocations {
-    /// What is allocated besides the words that are read.
+    /// Returns the number of allocated bytes besides the words that are read.
     fn bytes(&self) -> usize {
         let places: usize = self.directories.iter().map(|places| places.len()).sum();
         let replaced: usize = self.slabs[..self.replaced].iter().map(|slab| slab.len()).sum();
@@ -89,18 +92,18 @@ impl Allocations {
     }
 }
 
-/// A slab that is to replace all others, and its directory.
+/// A slab that replaces all others, and its directory.
 pub(crate) struct Longer {
     slab: Slab,
     directory: Box<[WordPtr]>,
 }
 
-// SAFETY: what the pointers lead to is owned by the array, and written only as it says.
+// SAFETY: the array owns everything that the pointers lead to, and writes to it only as its documentation says.
 unsafe impl<const SHIFT: u32> Send for PieceArray<SHIFT> {}
 // SAFETY: the same.
 unsafe impl<const SHIFT: u32> Sync for PieceArray<SHIFT> {}
 
-/// The words that an array had at one time.
+/// The words of an array at one instant.
 #[derive(Clone, Copy)]
 pub struct Words<'a, const SHIFT: u32> {
     places: *const WordPtr,
@@ -109,7 +112,7 @@ pub struct Words<'a, const SHIFT: u32> {
 }
 
 impl<const SHIFT: u32> PieceArray<SHIFT> {
-    /// Without words.
+    /// Creates an array without words.
     pub(crate) fn new() -> Self {
         Self {
             len: AtomicUsize::new(0),
@@ -121,26 +124,26 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         }
     }
 
-    /// The words that are there.
+    /// Returns the words of the array at this instant.
     #[must_use]
     #[inline]
     pub fn view(&self) -> Words<'_, SHIFT> {
-        // Acquire: pairs with the Release in `try_add`. Whoever sees the number sees the pointers, and their
-        // directory or a newer one.
+        // Acquire: pairs with the Release in `try_add`. A thread that sees the number of words sees the pointers to
+        // them, and their directory or a newer one.
         let len = self.len.load(Ordering::Acquire);
-        // SeqCst: pairs with the store in `lengthen`. Whoever begins after something was stored in the words that have
-        // replaced others reads it there. As an Acquire load it pairs with the Release in `try_add_directory`. A newer
-        // directory than that of the number may not be told of yet.
+        // SeqCst: pairs with the store in `lengthen`. A thread that begins after something was stored in the words that
+        // have replaced others reads it there. As an Acquire load it pairs with the Release in `try_add_directory`: the
+        // directory may be newer than the one of that number, and `len` may not cover it yet.
         let places = self.newest.load(Ordering::SeqCst);
         Words { places, len, array: PhantomData }
     }
 
-    /// The number of words.
+    /// Returns the number of words.
     pub(crate) fn len(&self) -> usize {
         self.view().len()
     }
 
-    /// Whether it is shorter than a piece: then more words have to replace them.
+    /// Returns whether the array is shorter than a piece. Then it grows only if a longer slab replaces its words.
     pub(crate) fn is_short(&self) -> bool {
         self.len() < Self::PIECE_LEN
     }
@@ -148,23 +151,23 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// The number of words in a piece.
     pub(crate) const PIECE_LEN: usize = 1 << SHIFT;
 
-    /// The number of pieces that hold the first `words` words.
+    /// Returns the number of pieces that hold the first `words` words.
     fn pieces_of(words: usize) -> usize {
         words.div_ceil(Self::PIECE_LEN)
     }
 
-    /// The number of words of the shortest array that has `words`.
+    /// Returns the number of words of the shortest array that has at least `words` words.
     pub(crate) fn len_for(words: u64) -> u64 {
         let piece = Self::PIECE_LEN as u64;
         if words < piece { words } else { words.next_multiple_of(piece) }
     }
 
-    /// Adds zeros until there are `words` words, or more: all that are missing in one slab. Blocks while another thread
-    /// adds some.
+    /// Adds zeros until there are at least `words` words: all that are missing, in one slab. Blocks while another
+    /// thread adds some.
     ///
     /// # Errors
     ///
-    /// If the allocator has no memory for it; then nothing is added.
+    /// If the allocator has no memory for them; then nothing is added.
     pub(crate) fn try_reach(&self, words: usize) -> Result<(), NoMemory> {
         #[cfg(test)]
         if words > self.memory {
@@ -176,13 +179,13 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         })
     }
 
-    /// Adds a slab, if there is one for the words that are there already.
+    /// Calls `slab` with the number of words, and adds the slab that it returns, if any.
     pub(crate) fn add(
         &self,
         slab: impl FnOnce(usize) -> Option<Result<Slab, NoMemory>>,
     ) -> Result<(), NoMemory> {
         let mut owned = self.owned.lock();
-        // Relaxed: written under the mutex.
+        // Relaxed: every store happens under the mutex, which this thread holds.
         let len = self.len.load(Ordering::Relaxed);
         let added = slab(len).map_or(Ok(()), |slab| self.try_add(&mut owned, len, slab?));
         // Relaxed: a number that orders nothing.
@@ -190,7 +193,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         added
     }
 
-    /// Adds a slab to the words that are there, which are whole pieces.
+    /// Adds a slab to the `len` words of the array, which are whole pieces.
     fn try_add(&self, owned: &mut Allocations, len: usize, slab: Slab) -> Result<(), NoMemory> {
         assert!(len.is_multiple_of(Self::PIECE_LEN));
         let longer = len + slab.len();
@@ -201,12 +204,12 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         }
         let slab = Box::into_raw(slab);
         owned.slabs.push(slab);
-        // Relaxed: written under the mutex.
+        // Relaxed: every store happens under the mutex, which this thread holds.
         let newest = self.newest.load(Ordering::Relaxed);
         for piece in Self::pieces_of(len)..places {
-            // SAFETY: the directory has this place, of which `len` does not tell yet.
+            // SAFETY: the directory has this place, which `len` does not cover yet.
             let place = unsafe { &*newest.add(piece) };
-            // SAFETY: the mutex is held, and no reader has been told of it.
+            // SAFETY: this thread holds the mutex, and no reader knows of this place yet.
             place.with_mut(|place| unsafe {
                 *place = slab.cast::<AtomicU64>().wrapping_sub(len);
             });
@@ -216,7 +219,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         Ok(())
     }
 
-    /// A directory with this number of places or more, in place of one that is too short.
+    /// Replaces the directory, which is too short, by one of at least `places` places.
     fn try_add_directory(
         &self,
         directories: &mut Vec<*mut [WordPtr]>,
@@ -225,7 +228,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         let view = self.view();
         let double = directories.last().map_or(0, |newest| 2 * newest.len());
         let mut directory = try_with_capacity(places.max(double))?;
-        // SAFETY: the piece is there.
+        // SAFETY: these pieces exist.
         directory.extend(
             (0..Self::pieces_of(view.len)).map(|at| WordPtr::new(unsafe { view.start(at) })),
         );
@@ -238,7 +241,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         Ok(())
     }
 
-    /// What it takes to put this number of words in the place of all.
+    /// Allocates a slab of at least `words` words, to replace all others, and its directory.
     pub(crate) fn try_longer(&self, words: usize) -> Result<Longer, NoMemory> {
         let len = Self::len_for(words as u64) as usize;
         let slab = try_slab(len)?;
@@ -253,30 +256,31 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         Ok(Longer { slab, directory: directory.into_boxed_slice() })
     }
 
-    /// Copies all words, which nobody stores meanwhile, and puts the copies in their place, and zeros behind them.
-    /// Readers may go on in the old ones, which are kept, too.
+    /// Copies all words into `longer`, which replaces them; zeros follow the copies. No thread may store a word
+    /// meanwhile. Readers may still use the old words, which are kept.
     ///
     /// # Panics
     ///
-    /// If there are more words than in `longer`.
+    /// If the array has more words than `longer`.
     pub(crate) fn lengthen(&self, longer: Longer) {
         let Longer { slab, mut directory } = longer;
         let mut owned = self.owned.lock();
         let view = self.view();
         assert!(view.len <= slab.len());
         for (at, new) in slab[..view.len].iter().enumerate() {
-            // Relaxed, both: who calls this has synchronized with all writers, and the copies are published below.
+            // Relaxed, both: the caller has synchronized with all writers, and the copies are published below.
             new.store(view.word(at).load(Ordering::Relaxed), Ordering::Relaxed);
         }
         let len = slab.len();
         owned.replaced = owned.slabs.len();
-        // There is room in both lists.
+        // `try_longer` has reserved memory in both lists.
         let slab = Box::into_raw(slab);
         owned.slabs.push(slab);
         directory.fill_with(|| WordPtr::new(slab.cast()));
         let directory = Box::into_raw(directory);
         owned.directories.push(directory);
-        // SeqCst: pairs with the load in `view`, which comes after this, or before all that is stored in the copies.
+        // SeqCst: pairs with the load in `view`. That load comes after this store, or before all that is stored in the
+        // copies.
         self.newest.store(directory.cast(), Ordering::SeqCst);
         // Release: pairs with the load in `view`.
         self.len.store(len, Ordering::Release);
@@ -284,13 +288,13 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         self.bytes.store(owned.bytes(), Ordering::Relaxed);
     }
 
-    /// The slabs that hold the first `words` words, which are there.
+    /// Returns the slabs that hold the first `words` words, which must be there.
     pub(crate) fn try_into_slabs(self, words: usize) -> Result<Vec<Slab>, NoMemory> {
         let mut owned = self.owned.lock();
         let mut slabs = try_with_capacity(owned.slabs.len())?;
         let (replaced, mut held) = (owned.replaced, 0);
         for (at, slab) in owned.slabs.drain(..).enumerate() {
-            // SAFETY: it comes from a box, and nobody else has the array, which is no more.
+            // SAFETY: it comes from a box, and no other thread has the array, which this function consumes.
             let slab = unsafe { Box::from_raw(slab) };
             if at >= replaced && held < words {
                 held += slab.len();
@@ -300,16 +304,16 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         Ok(slabs)
     }
 
-    /// What is allocated at most besides so many words, which came in so many slabs.
+    /// Returns the maximum number of bytes that are allocated besides `words` words in `slabs` slabs.
     pub(crate) fn bytes_beside(words: u64, slabs: u64) -> u64 {
         let places = words.div_ceil(Self::PIECE_LEN as u64) * size_of::<WordPtr>() as u64;
         let of_lists = slabs * (size_of::<*mut [AtomicU64]>() + size_of::<*mut [WordPtr]>()) as u64;
-        // A directory has up to twice as many places, and those before it together as many again; lists have room for twice
-        // as much.
+        // A directory has up to twice as many places as pieces, and all directories before it have together as many
+        // again. A list has capacity for up to twice its length.
         4 * places + 2 * of_lists
     }
 
-    /// What is allocated.
+    /// Returns the number of allocated bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
         // Relaxed: a number that orders nothing.
         self.bytes.load(Ordering::Relaxed) + self.len() * size_of::<AtomicU64>()
@@ -320,7 +324,7 @@ impl<const SHIFT: u32> Drop for PieceArray<SHIFT> {
     fn drop(&mut self) {
         let mut owned = self.owned.lock();
         for slab in owned.slabs.drain(..) {
-            // SAFETY: it comes from a box, and nobody else has the array.
+            // SAFETY: it comes from a box, and no other thread has the array.
             drop(unsafe { Box::from_raw(slab) });
         }
         for directory in owned.directories.drain(..) {
@@ -332,47 +336,47 @@ impl<const SHIFT: u32> Drop for PieceArray<SHIFT> {
 
 #[allow(clippy::len_without_is_empty, reason = "an array is empty only while it is made")]
 impl<'a, const SHIFT: u32> Words<'a, SHIFT> {
-    /// The number of words.
+    /// Returns the number of words.
     #[must_use]
     #[inline]
     pub fn len(self) -> usize {
         self.len
     }
 
-    /// From where the words of a piece are counted.
+    /// Returns the address from which the words of a piece are counted.
     ///
     /// # Safety
     ///
-    /// The piece is there.
+    /// The piece must exist.
     #[inline]
     unsafe fn start(self, piece: usize) -> *mut AtomicU64 {
-        // SAFETY: the directory has a place for each piece that is there, and does not change in it.
+        // SAFETY: the directory has a place for each piece that exists, and this place does not change.
         unsafe { (*self.places.add(piece)).with(|words| *words) }
     }
 
-    /// A word that is there.
+    /// Returns the word `index`.
     ///
     /// # Panics
     ///
-    /// If it is not there.
+    /// If there is no such word.
     #[must_use]
     #[inline]
     pub fn word(self, index: usize) -> &'a AtomicU64 {
         self.get(index).unwrap_or_else(|| missing())
     }
 
-    /// A word, if it is there.
+    /// Returns the word `index`, or `None` if there is no such word.
     #[inline]
     pub(crate) fn get(self, index: usize) -> Option<&'a AtomicU64> {
-        // SAFETY: the word is there, in this piece, and lives as long as the array.
+        // SAFETY: the word exists, in this piece, and lives as long as the array.
         (index < self.len).then(|| unsafe { &*self.start(index >> SHIFT).wrapping_add(index) })
     }
 
-    /// Some words that are there.
+    /// Returns several words.
     ///
     /// # Panics
     ///
-    /// If one is not there.
+    /// If one of them does not exist.
     #[inline]
     pub(crate) fn words<const N: usize>(self, indices: [usize; N]) -> [&'a AtomicU64; N] {
         if indices.iter().any(|&index| index >= self.len) {
@@ -383,7 +387,7 @@ impl<'a, const SHIFT: u32> Words<'a, SHIFT> {
     }
 }
 
-/// One place for all: the tests of two words have one branch each.
+/// Panics. Outlined and shared by all checks, so that the checks of two words take one branch each.
 #[cold]
 #[inline(never)]
 fn missing() -> ! {
@@ -433,8 +437,8 @@ mod tests {
         assert!(words.eq(0..24));
     }
 
-    /// A short array takes what it needs. Its words are copied when there are to be more, and those who read them go
-    /// on.
+    /// A short array has as many words as it needs. When it grows, its words are copied, and threads that read the old
+    /// words can continue.
     #[test]
     fn a_short_array_is_replaced() {
         let array = array(3);
@@ -442,7 +446,7 @@ mod tests {
         store_numbers(&array, 0..3);
         let first = array.heap_bytes();
         for (words, len) in [(5, 5), (8, 8), (20, 24)] {
-            // The last one is whole already.
+            // The last array of this test is a whole piece already, and not short.
             if array.is_short() {
                 array.lengthen(array.try_longer(words).unwrap());
             } else {
@@ -481,8 +485,8 @@ mod tests {
         }
     }
 
-    /// Two threads add pieces, to the same ends and to different ones, while two read all words that are
-    /// there: no word moves, and none is lost when the directory is replaced.
+    /// Two threads add pieces, up to the same lengths and to different ones, while two other threads read all words: no
+    /// word moves, and none is lost when the directory is replaced.
     #[test]
     fn two_threads_read_while_two_add() {
         const WORDS: usize = if cfg!(miri) { 200 } else { 40_000 };

@@ -11,7 +11,7 @@ use loom_tests::model::*;
 use crate::{Growing, With, adding, scripted, storing, two_hops, with};
 
 models! {
-    // Two hops, each with two locks, two words stored and a version bumped.
+    // Two hops, each with two locks, two words stored, and a version bumped.
     writer_stopped_at_each_step_of_a_kick = stopped_at_each_step(10, STEPS, || {
         let hops = two_hops::<L>((3, 0), (2, 3));
         adding(hops, |_, [near, far, new, low, high]| [near, far, low, high, new])
@@ -43,7 +43,7 @@ growing_models! {
         adding(prepared, |_, [x, y, z, absent]| [x, y.swapped(), z, absent])
     }, |t, _| assert_eq!(t.split(1), 1));
     // Versions and words allocated, two locks of stripes, four versions and two words stored, two versions retired.
-    // Lookups need no more than one round for that.
+    // Lookups need no more than one round beside that.
     widening_stopped_at_each_step = stopped_at_each_step(
         12, STEPS_IF_GROWING, || two_items(Growing::<L>::growable(2, 4).narrow()), |t, _| t.widen(),
     );
@@ -55,10 +55,10 @@ growing_models! {
     insert_beside_a_snapshot_and_an_allocation
 }
 
-/// Rounds of a lookup, and its steps in each: it reads a version, two words and the version again.
+/// The number of rounds of a lookup. In each it reads a version, two words, and the version again.
 const ROUNDS: usize = 8;
 const STEPS: usize = 4;
-/// In a table that grows, it reads the extent, too.
+/// The number of steps in a growing table, where a lookup also reads the extent.
 const STEPS_IF_GROWING: usize = STEPS + 1;
 
 /// Blocks the threads that wait for it until it is opened.
@@ -85,11 +85,11 @@ impl Gate {
     }
 }
 
-/// Steps of a round that reads the stash: the number of lines twice, which pieces there are twice, a word of marks, and no
-/// more than two words of tags and six of cells.
+/// The number of steps of a round that reads the stash: the number of lines twice, which pieces there are twice, a word
+/// of marks, and at most two words of tags and six of cells.
 const STEPS_WITH_STASH: usize = STEPS + 4 + 9;
 
-/// Two full buckets. `x` has no room, beside what is stashed.
+/// Two full buckets. There is no slot for `x`, beside the stashed entries.
 ///
 /// `[stashed, low, x]`.
 fn beside_what_is_stashed<L: Layout>() -> With<L, 3> {
@@ -99,7 +99,7 @@ fn beside_what_is_stashed<L: Layout>() -> With<L, 3> {
     adding(prepared, |_, [x, stashed, low]| [stashed, low, x])
 }
 
-/// Two buckets with an item each, and an item that is absent.
+/// Two buckets with one item each, and an item that is absent.
 fn two_items<M: Subject>(setup: Setup<M>) -> With<M, 3> {
     let prepared =
         with(setup, [(0, 1), (1, 0), (0, 1)], |s, [x, y, _]| s.store(0, &[x]).store(1, &[y]));
@@ -107,9 +107,9 @@ fn two_items<M: Subject>(setup: Setup<M>) -> With<M, 3> {
 }
 
 /// A writer stops for good at one of its steps (a lock taken, a word stored, a version bumped, words allocated), with
-/// the locks that it holds there: once at each of them, and there are so many. All lookups still end within a bounded
-/// number of steps and find every stored item: all but the last one, to which the writer may do something. After them
-/// the writer goes on, but only since loom wants every thread to end.
+/// the locks that it holds there. This is tried once at each step, and there are `steps` of them. All lookups still end
+/// within a bounded number of steps and find every stored item, except the last one, which the writer may be changing.
+/// After them the writer goes on, but only since loom wants every thread to end.
 fn stopped_at_each_step<M: IntoStorage, const N: usize>(
     steps: usize,
     steps_of_a_round: usize,
@@ -121,7 +121,7 @@ fn stopped_at_each_step<M: IntoStorage, const N: usize>(
     assert_eq!(stops, steps, "the writer was stopped at each of its steps");
 }
 
-/// Runs the model in which the writer stops at step `stop`. Whether the writer has such a step.
+/// Runs the model in which the writer stops at step `stop`. Returns whether the writer has such a step.
 fn looked_up_around<M: IntoStorage, const N: usize>(
     stop: usize,
     steps_of_a_round: usize,
@@ -169,7 +169,7 @@ fn looked_up_around<M: IntoStorage, const N: usize>(
     reached
 }
 
-/// `contains`, which takes no lock and stores nothing except the count of an inconclusive answer.
+/// Calls `contains`, and checks that it takes no lock and stores nothing except the count of an inconclusive answer.
 fn bounded_lookup<M: IntoStorage>(
     thread: &mut Thread<M>,
     item: Item,
@@ -186,10 +186,9 @@ fn bounded_lookup<M: IntoStorage>(
     found
 }
 
-/// A lookup that is overtaken in each of its rounds: the item is moved from the bucket that is read
-/// second to the one that was read first, and back again before the next round. The lookup misses
-/// the item in every round and must answer true. The order is scripted: the operations of the other
-/// threads run between two steps of the lookup.
+/// A lookup that is overtaken in each of its rounds: the item is moved from the bucket that is read second to the one
+/// that was read first, and back again before the next round. The lookup misses the item in every round and must answer
+/// true. The order is scripted: the operations of the other threads run between two steps of the lookup.
 fn lookup_overtaken_in_every_round<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [moved, new, low] = setup.items([(0, 3), (0, 1), (0, 1)]);
@@ -206,7 +205,7 @@ fn lookup_overtaken_in_every_round<L: Layout>() {
                 _ if step >= ROUNDS * STEPS => {}
                 // The first bucket is read: now the item is moved there.
                 1 => assert!(others.insert(back)),
-                // The second is read: now it is moved back.
+                // The second bucket is read: now the item is moved back.
                 2 => {
                     assert!(others.remove(back));
                     assert!(others.insert(new));
@@ -221,8 +220,8 @@ fn lookup_overtaken_in_every_round<L: Layout>() {
     });
 }
 
-/// An item goes while the first round of a lookup reads it, and once more in the second: each round
-/// must find it by the extent as it is then. Scripted.
+/// An item goes while the first round of a lookup reads it, and once more in the second round: each round must find it
+/// by the extent as it is then. Scripted.
 fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8);
     let item = setup.item(6, 1);
@@ -245,8 +244,8 @@ fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
     });
 }
 
-/// A chunk takes long to be allocated, for the table or for the mirror of a snapshot. The snapshot may wait
-/// for it, but not with all stripes locked: an insert does not wait.
+/// A chunk takes long to be allocated, for the table or for the mirror of a snapshot. The snapshot may wait for it, but
+/// not with all stripes locked: an insert does not wait.
 fn insert_beside_a_snapshot_and_an_allocation<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let new = setup.item(0, 1);

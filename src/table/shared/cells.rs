@@ -436,11 +436,15 @@ impl Cells {
         let position = prefix(item.position, entry.known());
         let (hash, sought) =
             (self.hash(name(entry), position), self.packing.sought(entry, position, mask));
-        let (heads, words) = (self.heads.view(), self.words.view());
+        let (heads, words, mut marks) = (self.heads.view(), self.words.view(), marks_of(hash));
         for line in way(hash as usize, lines as u32 as usize) {
             // Acquire, as all loads here: they pair with the stores of the writer. Who misses an entry since it was
             // taken out sees the version that was bumped before, or the new number of lines.
             let head = heads.word(line).load(Ordering::Acquire);
+            // Of the first line: the marks say that there is no such entry.
+            if mem::take(&mut marks) & !head != 0 {
+                break;
+            }
             for at in cells_of(line) {
                 // SeqCst: pairs with the store of `take`.
                 let first = words.word(at).load(Ordering::SeqCst);
@@ -849,7 +853,11 @@ impl Cells {
         let hash = self.hash_of(query);
         let Place { position, entry } = Stashed::of_words(query).place;
         let sought = self.packing.sought(entry, position, u32::MAX);
+        let mut marks = marks_of(hash);
         for line in way(hash as usize, array.lines) {
+            if mem::take(&mut marks) & !array.head(line) != 0 {
+                return None;
+            }
             let found = cells_of(line).find(|&at| array.holds(at, sought, position));
             if found.is_some() || array.head(line) & passing(hash) == 0 {
                 return found;
