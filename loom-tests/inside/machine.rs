@@ -113,6 +113,20 @@ impl AtomicU64 {
         before
     }
 
+    pub(crate) fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+        self.fetch_add(value.wrapping_neg(), order)
+    }
+
+    pub(crate) fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        self.atomic.compare_exchange(current, new, success, failure)
+    }
+
     pub(crate) fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
         self.atomic.fetch_max(value, order)
     }

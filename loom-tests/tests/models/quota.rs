@@ -16,7 +16,7 @@ fn two_new_items_of_one_generation<L: Layout>() {
     let items = setup.items([(0, 1), (1, 0)]);
     setup.generations(3).check_asserted(100, 2, move |model| {
         for item in items {
-            model.thread(move |t| t.remember(item));
+            model.thread(move |t| assert!(t.remember(item)));
         }
         move |t| {
             assert_eq!(t.generation(), 1);
@@ -31,7 +31,7 @@ fn two_new_items_of_two_generations<L: Layout>() {
     let items = setup.items([(0, 1), (1, 0)]);
     setup.generations(4).check_asserted(100, 2, move |model| {
         for item in items {
-            model.thread(move |t| t.remember(item));
+            model.thread(move |t| assert!(t.remember(item)));
         }
         move |t| {
             assert_eq!(t.generation(), 2);
@@ -45,7 +45,7 @@ fn new_item_beside_an_advance<L: Layout>() {
     let mut setup = Setup::<Expiring<L, 1>>::new(2);
     let x = setup.item(0, 1);
     setup.generations(4).check_asserted(100, 2, move |model| {
-        model.thread(move |t| t.remember(x));
+        model.thread(move |t| assert!(t.remember(x)));
         model.thread(|t| t.end_generation());
         move |t| {
             assert!((1..=2).contains(&t.generation()));

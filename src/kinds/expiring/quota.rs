@@ -62,7 +62,7 @@ impl Quota {
     pub(crate) fn restart(&self) {
         let mut new = self.new.load(Ordering::Relaxed);
         while new < self.items {
-            match self.new.compare_exchange_weak(new, 0, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.new.compare_exchange(new, 0, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(changed) => new = changed,
             }
