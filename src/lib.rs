@@ -38,8 +38,8 @@
 //! # Ok::<(), coucal::Error>(())
 //! ```
 //!
-//! An [`ExpiringCuckooFilter`] answers "was x seen lately?". It forgets what is older than its window, without a
-//! thread.
+//! An [`ExpiringCuckooFilter`] answers "was x seen lately?". It forgets what is older than its
+//! [window](ExpiringCuckooFilter#guarantees), in one table and without a thread.
 //!
 //! ```
 //! use std::time::Duration;
@@ -67,7 +67,7 @@
 //! | the rate: the smallest [layout](AnyLayout) for it | `CuckooFilter::with_capacity_and_rate(n, rate)?` |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?` |
 //! | nothing: the filter [grows](#growth) | `GrowableCuckooFilter::new()` |
-//! | the number of items at first | `GrowableCuckooFilter::with_capacity(n)` |
+//! | the number of items at first: the filter grows from there | `GrowableCuckooFilter::with_capacity(n)` |
 //! | the largest number of items | `GrowableCuckooFilter::builder().max_capacity(max).build()?` |
 //! | the layout's name, at run time | `CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?` |
 //! | the number of pairs, the bits of a value | `CuckooMaplet::with_capacity(n, 6)` |
@@ -80,7 +80,7 @@
 //! | a snapshot of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
-//! Name the type of what you restore, as the table does: the compiler cannot infer it.
+//! Each type has `restore` and `from_bytes`. Name the type, as the table does: the compiler cannot infer the layout.
 //!
 //! | what you need of the hasher | hasher |
 //! |---|---|
