@@ -85,9 +85,9 @@
 //! | what you need of the hasher | hasher |
 //! |---|---|
 //! | speed | [`DefaultHashBuilder`], the default: a random seed for each filter |
-//! | the same hashes in another process, for [snapshots](#snapshots) and merges | [`StableHashBuilder::new(7)`](StableHashBuilder) |
+//! | the same hashes in another run or on another machine, for [snapshots](#snapshots) and merges | [`StableHashBuilder::new(7)`](StableHashBuilder) |
 //! | the same, where [others choose the keys](cookbook#keys-from-an-adversary) | [`KeyedHashBuilder::new(key)`](KeyedHashBuilder): a secret key of 128 bits |
-//! | others choose the keys; no snapshots | [`RandomState::new()`](std::hash::RandomState) |
+//! | others choose the keys, and the filter is never restored | [`RandomState::new()`](std::hash::RandomState) |
 //! | none: keys are [hashed already](Prehashed) | [`NoHasher`] |
 //!
 //! # The type of a filter
@@ -131,8 +131,8 @@
 //! ones are removed, about 30 of the 500,000 odd ones are missed; about 15, if only items are removed for which it
 //! returned `Ok(true)`. The [cookbook](cookbook#why-insert_if_absent-and-remove-do-not-go-together) shows the ways out.
 //!
-//! In a [growing](#growth) filter, a copy that was inserted early matches more items than a later one. The class of an
-//! item has all copies that match it, and `remove` removes the one that stores the most bits of its hash.
+//! In a [growing](#growth) filter, early copies match more items than later ones. The class of an item has all copies
+//! that match it, and `remove` removes the one that stores the most bits of its hash.
 //!
 //! # Guarantees
 //!
@@ -189,8 +189,7 @@
 //! [`CuckooFilter::snapshot`] takes an image of a filter [at one instant](design#the-image-of-a-snapshot).
 //! [`CuckooFilter::restore`] makes a filter from [its bytes](Snapshot::as_bytes), on any machine, and
 //! [`CuckooFilter::merge`] adds the items of another filter. Use a [`StableHashBuilder`] or a [`KeyedHashBuilder`] for
-//! these: the random seed of the default hasher is lost when the process ends. [`Snapshot`] says how many bytes it has,
-//! and how much memory it takes.
+//! these: the random seed of the default hasher is lost when the process ends. [`Snapshot`] has its bytes and memory.
 //!
 //! # Limits
 //!
@@ -243,8 +242,8 @@
 //!
 //! [Another table](design#what-each-operation-waits-for) has all cases, and says what each operation holds.
 //! [Maplets](CuckooMaplet#what-blocks) and [expiring filters](ExpiringCuckooFilter#what-blocks) have tables of their
-//! own. A waiter spins and yields for about 50 microseconds, then sleeps. A thread that is stopped while it holds a
-//! stripe stops the writers that need this stripe, but no lookup.
+//! own. A thread that is stopped while it holds a stripe stops the writers that need this stripe, but no lookup.
+//! ([`design`] says how a writer waits.)
 //!
 //! # Features
 //!
