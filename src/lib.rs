@@ -161,8 +161,8 @@
 //!   * (d) if the item has 2<sup>25</sup> - 1 copies in the stash.
 //! * **Growth without a pause.** A [growing filter](#growth) keeps all this while it grows.
 //! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Lookups never
-//!   wait for it, and a writer for a fraction of a millisecond, whatever the size; longer only if the thread that takes
-//!   the snapshot is preempted while it holds a lock, or if a large stash changes while it is copied.
+//!   wait for it. A writer waits for a fraction of a millisecond, whatever the size. It waits longer only if the thread
+//!   that takes the snapshot is preempted while it holds a lock, or if a large stash changes while it is copied.
 //! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns a filter that this crate could have
 //!   made, or an error. It allocates in proportion to the bytes that it has read.
 //!
