@@ -138,7 +138,7 @@ impl<L: Storage, S> Filter<L, S> {
     /// instructions, or two locks for each kick if both buckets are full. If no kicks make room, the item goes to the
     /// [stash](crate#what-finds-no-room), which at times allocates memory. In a growing filter, some inserts split a
     /// few buckets, and a few of these allocate memory. The table of [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long) has all cases.
+    /// blocks](crate::design#what-each-operation-waits-for) has all cases.
     ///
     /// # Errors
     ///
@@ -908,7 +908,7 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// writers wait while every lock is taken: a fraction of a millisecond, whatever the size of the filter. They wait
     /// longer only if this thread is preempted while it holds a lock, or if a large [stash](crate#what-finds-no-room)
     /// changes while it is copied. Another call of `snapshot` waits until this one has ended. The table of [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long) has all cases.
+    /// blocks](crate::design#what-each-operation-waits-for) has all cases.
     ///
     /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry. The [`Snapshot`]
     /// keeps half of this memory. A large table takes two to three times as long as a copy of it to new memory: 240 ms

@@ -113,9 +113,12 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// With [`every`](Self::every) as well, a generation ends by whichever comes first, and then both the period and the
     /// count begin again.
     ///
-    /// With one thread, the filter holds at most N · `items` items: with this [capacity](Self::capacity) it never is full.
-    /// With several threads, a generation also gets the items that other threads store while one thread advances, and
-    /// never ends before it has `items` of its own.
+    /// With one thread and new items only, the filter holds at most N · `items` items: with this [capacity](Self::capacity)
+    /// it never is full.
+    ///
+    /// With several threads, at most one generation ends for each `items` new items. A generation also gets the items that
+    /// other threads store while one thread advances. The window may be shorter by one item, or one batch, for each other
+    /// thread: an item is counted after it was stored.
     ///
     /// # Examples
     ///

@@ -1,20 +1,21 @@
-//! When the next generation is due, by the number of new items.
+//! Ends generations by the number of their new items.
 //!
-//! **Invariant:** of n new items that are counted, at most one ends a generation, where a generation gets n.
+//! **Invariant:** of `items` new items that are counted, at most one ends a generation.
 //!
-//! An insert counts what it has stored. The one whose count reaches n ends the generation, and then takes n from the
-//! count: if the count is still n or more, it ends another one. Those that count beside it go on. So the count is n or
-//! more as long as a thread ends generations for it, and nobody else takes anything from it then.
+//! An insert adds what it has stored to the count. The insert whose count reaches `items` ends the generation, and then
+//! subtracts `items` from the count. If the count still is `items` or more, it ends another generation. Inserts of other
+//! threads only add meanwhile: so the count stays at `items` or more while a thread ends generations for it, and no other
+//! thread subtracts from it or resets it.
 //!
-//! A generation that ends for another reason (its time, a full table, a call) takes its count with it, unless that has
-//! just reached n. Then the thread that has reached it finds another generation than that of its items, and ends none.
+//! If a generation ends for another reason (its time, a full table, a call), the count is reset, unless it has just reached
+//! `items`. In that case the thread that has reached it finds that the generation of its items has ended, and ends none.
 
 use crate::sync::{AtomicU64, Ordering};
 
 pub(crate) struct Quota {
-    /// At least 1.
+    /// The number of new items of a generation: 1 or more.
     items: u64,
-    /// New items of the present generation.
+    /// The number of new items that are counted for the present generation.
     new: AtomicU64,
 }
 
@@ -24,20 +25,20 @@ impl Quota {
         Self { items: items as u64, new: AtomicU64::new(0) }
     }
 
-    /// Another one with the same count, for a copy of the table.
+    /// Returns a quota with the same count, for a copy of the table.
     pub(crate) fn copy(&self) -> Self {
         // Relaxed, here and below: a number that orders nothing. What ends a generation is ordered by its locks.
         let new = self.new.load(Ordering::Relaxed);
         Self { items: self.items, new: AtomicU64::new(new % self.items) }
     }
 
-    /// How many new items a generation gets.
+    /// Returns the number of new items of a generation.
     pub(crate) fn items(&self) -> usize {
         // It was given as one.
         self.items as usize
     }
 
-    /// Counts new items, and calls `end` for each generation that has as many as it gets.
+    /// Counts `stored` new items. Calls `end` for each generation that has all its items.
     #[inline]
     pub(crate) fn count(&self, stored: usize, end: impl FnMut()) {
         let before = self.new.fetch_add(stored as u64, Ordering::Relaxed);
@@ -58,7 +59,7 @@ impl Quota {
         }
     }
 
-    /// A generation has ended for another reason.
+    /// Resets the count, after a generation has ended for another reason.
     pub(crate) fn restart(&self) {
         let mut new = self.new.load(Ordering::Relaxed);
         while new < self.items {
