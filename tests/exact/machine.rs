@@ -2,6 +2,7 @@
 //! layout, which are compiled in seconds, and by those of all layouts.
 
 use std::fmt::Debug;
+use std::iter;
 
 use coucal::Error;
 use coucal_reference::format::Geometry;
@@ -67,7 +68,20 @@ struct Items {
     distinct: usize,
     /// of this number of pairs of buckets, or of any pairs if it is 0.
     pairs: usize,
+    /// How often each of them comes.
+    crowd: Crowd,
     fill: Fill,
+}
+
+/// How many items of each hash there are, most of the time: copies in a filter, values in a maplet.
+#[derive(Clone, Copy, Debug)]
+enum Crowd {
+    /// As many of each as fill the table with all hashes.
+    Any,
+    /// This number.
+    Each(usize),
+    /// Of the n-th hash one n-th as many as of the first.
+    Zipf,
 }
 
 /// How many items there are most of the time.
@@ -83,23 +97,39 @@ fn items(general: u32, crowds: u32) -> impl Strategy<Value = Items> {
     let usual = (
         prop_oneof![1 => 1..30_usize, 4 => 30..300_usize],
         prop_oneof![3 => Just(0), 1 => 1..4_usize],
+        prop_oneof![
+            2 => Just(Crowd::Any),
+            1 => (1..=12_usize).prop_map(Crowd::Each),
+            1 => Just(Crowd::Zipf),
+        ],
         (40..100_usize).prop_map(Fill::Percent),
     );
     let more = prop_oneof![2 => Just(0), 1 => 0..12_usize];
-    let crowd = (10..200_usize, 1..3_usize, more.prop_map(Fill::Stash));
-    (any::<u64>(), prop_oneof![general => usual, crowds => crowd])
-        .prop_map(|(seed, (distinct, pairs, fill))| Items { seed, distinct, pairs, fill })
+    let crowd = (10..200_usize, 1..3_usize, Just(Crowd::Any), more.prop_map(Fill::Stash));
+    (any::<u64>(), prop_oneof![general => usual, crowds => crowd]).prop_map(
+        |(seed, (distinct, pairs, crowd, fill))| Items { seed, distinct, pairs, crowd, fill },
+    )
 }
 
 impl Items {
-    fn hashes(self, geometry: Geometry, slots: usize) -> Vec<u64> {
+    fn hashes(self, geometry: Geometry, slots: usize, fill: usize) -> Vec<u64> {
         let hashes: Vec<u64> =
             Random::seed_from_u64(self.seed).random_iter().take(20_000).collect();
         let buckets = |hash: &u64| geometry.buckets(*hash, slots);
         let pairs: Vec<_> = hashes[..self.pairs].iter().map(buckets).collect();
         let of_pairs =
             hashes.iter().filter(|hash| pairs.is_empty() || pairs.contains(&buckets(hash)));
-        of_pairs.copied().take(self.distinct).collect()
+        let distinct = match self.crowd {
+            Crowd::Each(items) => (fill / items).max(1),
+            _ => self.distinct,
+        };
+        let distinct: Vec<u64> = of_pairs.copied().take(distinct).collect();
+        let times = |rank: usize| match self.crowd {
+            Crowd::Zipf => distinct.len().div_ceil(rank + 1),
+            _ => 1,
+        };
+        let all = distinct.iter().enumerate();
+        all.flat_map(|(rank, &hash)| iter::repeat_n(hash, times(rank))).collect()
     }
 
     fn fill(self, capacity: usize, slots: usize) -> usize {
@@ -111,8 +141,9 @@ impl Items {
 
     fn of(self, modelled: Modelled, capacity: usize) -> Modelled {
         let geometry = modelled.model().geometry();
-        let hashes = self.hashes(geometry, modelled.subject().slots());
-        modelled.with_hashes(hashes).with_fill(self.fill(capacity, geometry.slots()))
+        let fill = self.fill(capacity, geometry.slots());
+        let hashes = self.hashes(geometry, modelled.subject().slots(), fill);
+        modelled.with_hashes(hashes).with_fill(fill)
     }
 }
 

@@ -7,7 +7,7 @@
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
-use crate::{Growing, With, adding, fewer_if_wide, items, storing, with};
+use crate::{Growing, With, adding, fewer_if_wide, items, storing, usually, with};
 
 growing_models! {
     // One thread splits a bucket, the other looks up the item that goes and the one that stays.
@@ -85,14 +85,14 @@ growing_models! {
     // 2; then the older one is removed. A lookup may have read bucket 0 before all this.
     duplicate_that_goes_and_removal_of_the_other: [x] = with(
         Growing::<L>::growable(2, 4), [(2, 1)], |s, [x]| s.store(1, &[x]),
-    ) => [split(1)] || [insert(x), remove(x.swapped())] || [contains(x)], 820_000, 2;
+    ) => [split(1)] || [insert(x), remove(x.swapped())] || [contains(x)], 10_000, usually(1);
     // A removal of the only copy, in bucket 1, has begun when bucket 0 is split and a second copy is stored in the new
     // bucket. Both are counted before the first one is removed, so there is one at any time.
     removal_beside_a_copy_into_the_new_bucket: [x] = with(
         Growing::<L>::growable(2, 4), [(2, 1)], |s, [x]| s.store(1, &[x]),
     ) => [remove(x.swapped())]
         || [split(1), insert(x), maybe(count(x, 1))]
-        || [maybe(contains(x))], 590_000, 2;
+        || [maybe(contains(x))], 10_000, usually(1);
     // An item that goes while the table is cleared is not forgotten in its new bucket.
     clear_against_split: [goes, stays] = one_split::<L>(0)
         => [split(1)] || [clear(), !contains(goes), !contains(stays)], 9600, 3;

@@ -9,7 +9,7 @@ use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
 use crate::entries::relatives;
-use crate::{Growing, With, adding, items, one_hop, one_item, storing, with};
+use crate::{Growing, With, adding, items, one_hop, one_item, storing, usually, with};
 
 models_of_three! {
     insert_against_lookup: [x, _] = full::<L>()
@@ -77,7 +77,7 @@ models_of_three! {
     }) => [insert(x)] || [remove(low), maybe(insert_if_absent(x.swapped()))], 590, 2;
     clear_against_lookup: [x] = storing(one_item::<L, 0>([]), |s, x| s.stash(&x))
         => [clear(), !contains(x), insert(x)]
-        || [maybe(contains(x)), maybe(contains(x.swapped()))], 87_000, 3;
+        || [maybe(contains(x)), maybe(contains(x.swapped()))], 10_000, usually(2);
     clear_against_insert: [x, _] = storing(full::<L>(), |s, [x, _]| s.stash(&[x]))
         => [clear()] || [insert(x), maybe(contains(x)), maybe(remove(x))], 5700, 2;
     // The later item is not in the snapshot if the earlier one is not.
@@ -106,7 +106,7 @@ models_of_three! {
             s.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&[x]);
             [low, x, one, two, three]
         },
-    ) => [remove(low), insert(one), insert(two), insert(three)] || [contains(x)], 140_000, 2;
+    ) => [remove(low), insert(one), insert(two), insert(three)] || [contains(x)], 5000, usually(1);
     // The ways of entries in the second line pass the first one, and continue to do so when one of them is removed.
     passed_line_against_lookup: [.., removed, x] = stashed::<L, 6>()
         => [remove(removed)] || [contains(x)], 44, 3;
