@@ -302,7 +302,7 @@ pub use layout::{
 };
 pub use snapshot::Snapshot;
 pub use snapshot::view::{CuckooFilterView, CuckooMapletView};
-pub use storage::operations::Stats;
+pub use storage::operations::{Overlap, Stats};
 pub use storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 #[cfg(coucal_model)]
 pub use table::probe;

@@ -19,10 +19,10 @@ use crate::hasher::ComparedHasher;
 use crate::layout::Layout;
 use crate::sizing;
 use crate::storage::Storage;
-use crate::storage::operations::{Inner, by_encoding};
+use crate::storage::operations::{Inner, Overlap, by_encoding};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::placing::entry::Values;
-use crate::table::{Stashed, State};
+use crate::table::{Stashed, State, Table};
 
 /// The maximum number of bytes that the first read after the header asks for.
 const FIRST_READ: usize = 1 << 13;
@@ -459,6 +459,34 @@ impl<L: Storage, V: Values, S: ComparedHasher> Inner<L, V, S> {
     }
 
     pub(crate) fn merge(&self, other: &Self) -> Result<(), Error> {
+        self.check_alike(other)?;
+        let image = by_encoding!(other, table => table.image())?;
+        by_encoding!(self, table => table.merge(&image, self.max_capacity))
+    }
+
+    pub(crate) fn unmerge(&self, other: &Self) -> Result<usize, Error> {
+        self.check_alike(other)?;
+        let image = by_encoding!(other, table => table.image())?;
+        Ok(sizing::in_address_space(by_encoding!(self, table => table.unmerge(&image))))
+    }
+
+    pub(crate) fn intersect(&self, other: &Self) -> Result<usize, Error> {
+        self.check_alike(other)?;
+        let others = &other.state;
+        let removed = by_encoding!(self, table => table.intersect(Table::new(others)));
+        Ok(sizing::in_address_space(removed))
+    }
+
+    pub(crate) fn overlap(&self, other: &Self) -> Result<Overlap, Error> {
+        self.check_alike(other)?;
+        let others = &other.state;
+        let (all, held, by_chance) =
+            by_encoding!(self, table => table.overlap(Table::new(others)))?;
+        Ok(Overlap::estimated(all, held, by_chance))
+    }
+
+    /// Checks that the entries of the other table mean the same in this one.
+    fn check_alike(&self, other: &Self) -> Result<(), Error> {
         let [this, others] = [self, other].map(|filter| &filter.state);
         if this.layout() != others.layout() {
             let [filter, other] = [this, others].map(|state| state.layout().name());
@@ -475,7 +503,6 @@ impl<L: Storage, V: Values, S: ComparedHasher> Inner<L, V, S> {
         if self.hasher.check() != other.hasher.check() {
             return Err(Error::OtherHasher);
         }
-        let image = by_encoding!(other, table => table.image())?;
-        by_encoding!(self, table => table.merge(&image, self.max_capacity))
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{Error, Stopped, check_lengths};
 use crate::hasher::{ComparedHasher, DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
-use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
+use crate::storage::operations::{self, Inner, Overlap, Stats, by_encoding, forward_to_inner};
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::NoValues;
 
@@ -1087,6 +1087,112 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// ```
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
         self.inner.merge(&other.inner)
+    }
+
+    /// Removes the items of another filter: the inverse of [`merge`](Self::merge). Returns the number of entries of
+    /// `other` that this filter did not hold: 0 if all its items were merged before.
+    ///
+    /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge, and
+    /// from which nothing was removed since: otherwise lookups may miss other items. In a filter of fixed size, you may
+    /// also unmerge items that you inserted one by one. A growing filter needs the merge: an entry of `other` may know too
+    /// little of an item to tell its own entry here from another one.
+    ///
+    /// Other threads may use both filters meanwhile. The call takes a [`snapshot`](Self::snapshot) of `other`, and removes
+    /// its items one after the other, so other threads see some of them go earlier than others. It waits as `merge` does:
+    /// see [what blocks](crate#what-blocks-on-whom-and-how-long). The rate that merged items have added
+    /// [stays](Self::merge) until a `clear`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherLayout`], [`Error::OtherSize`] and [`Error::OtherHasher`] if the filters do not fit together, and
+    /// [`Error::OutOfMemory`] if there is no memory for the snapshot of `other`. Then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{GrowableCuckooFilter, StableHashBuilder};
+    ///
+    /// let new = || GrowableCuckooFilter::with_hasher(StableHashBuilder::default());
+    /// let [all, shard] = [new(), new()];
+    /// all.insert("egg")?;
+    /// shard.insert("nest")?;
+    /// all.merge(&shard)?;
+    /// assert_eq!(all.unmerge(&shard)?, 0);
+    /// assert!(all.contains("egg") && !all.contains("nest"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn unmerge(&self, other: &Self) -> Result<usize, Error> {
+        self.inner.unmerge(&other.inner)
+    }
+
+    /// Removes every entry that certainly stands for no item of another filter, and so keeps the intersection of both.
+    /// Returns the number of copies that it has removed.
+    ///
+    /// An item that both filters hold during the whole call stays, with all its copies in this filter. Of the other items a
+    /// share stays that is the [rate](Self::false_positive_rate) of `other`: those that `other` reports as present. In
+    /// addition, a growing filter keeps the entries of a version group of which `other` has
+    /// [stashed](crate#what-finds-no-room) something. Removing an item afterwards follows the rule of
+    /// [`remove`](Self::remove): it must have been inserted into this filter, and be in `other`.
+    ///
+    /// There is no general difference of two filters. Two items that share an entry would be removed together, although
+    /// `other` holds only one of them: in a filter of fixed size with 16-bit fingerprints, 15 of 500,000 items that had to
+    /// stay were missed. To remove the items of a filter that was merged, call [`unmerge`](Self::unmerge).
+    ///
+    /// Other threads may use both filters meanwhile: an item that another thread inserts or moves during the call may stay.
+    /// The call takes the lock of each stripe with something to remove, and no snapshot. It waits as a
+    /// [`clear`](Self::clear) does for other operations on the whole filter: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherLayout`], [`Error::OtherSize`] and [`Error::OtherHasher`] if the filters do not fit together. Then
+    /// nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, StableHashBuilder};
+    ///
+    /// let new = || CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::default());
+    /// let [ours, theirs] = [new(), new()];
+    /// ours.insert_all(["egg", "nest"])?;
+    /// theirs.insert_all(["nest", "tree"])?;
+    /// assert_eq!(ours.intersect(&theirs)?, 1);
+    /// assert!(ours.contains("nest") && !ours.contains("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn intersect(&self, other: &Self) -> Result<usize, Error> {
+        self.inner.intersect(&other.inner)
+    }
+
+    /// Estimates how many entries of this filter stand for items of another filter, and the error of the estimate. It
+    /// changes nothing.
+    ///
+    /// It looks up each entry of this filter in `other`, and corrects the number for false positives. (In growing filters
+    /// these are more than the rate of `other`, since an entry knows less than an item. So it also looks up as many entries
+    /// that no filter holds.)
+    /// Copies in the [stash](crate#what-finds-no-room) count once. Other threads may use both filters meanwhile: an item
+    /// that is moved during the call may be counted twice, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`intersect`](Self::intersect), and [`Error::OutOfMemory`] if there is no memory for a copy of the stash.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, StableHashBuilder};
+    ///
+    /// let new = || CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::default());
+    /// let [ours, theirs] = [new(), new()];
+    /// ours.insert_all(0..1000)?;
+    /// theirs.insert_all(700..1700)?;
+    /// let overlap = ours.overlap(&theirs)?;
+    /// assert!((overlap.items - 300.0).abs() <= 5.0 * overlap.standard_error);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn overlap(&self, other: &Self) -> Result<Overlap, Error> {
+        self.inner.overlap(&other.inner)
     }
 }
 

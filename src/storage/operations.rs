@@ -14,6 +14,30 @@ use crate::table::placing::entry::{Pair, ValueBits, Values};
 use crate::table::whole::generations::{Generations, Stamping};
 use crate::table::{Buckets, ItemOf, State, Table};
 
+/// The estimated number of items that two filters have in common. [`CuckooFilter::overlap`](crate::CuckooFilter::overlap) returns it.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Overlap {
+    /// The number of common items, at least 0.
+    pub items: f64,
+    /// The standard error of `items`: the estimate is within twice this number 95 times in 100.
+    pub standard_error: f64,
+}
+
+impl Overlap {
+    /// Estimates from the number of all entries, of those that were found in the other filter, and of those that would have
+    /// been found there by chance.
+    pub(crate) fn estimated(all: u64, held: u64, by_chance: f64) -> Self {
+        let (all, held) = (all as f64, held as f64);
+        let rate = by_chance / all.max(1.0);
+        let items = ((held - rate * all) / (1.0 - rate)).max(0.0);
+        let others = (all - items).max(0.0);
+        // The number of false positives is binomial, and so is a count of those by chance. Of few, one is not enough to go by.
+        let standard_error = (2.0 * others * rate / (1.0 - rate)).max(1.0).sqrt();
+        Self { items, standard_error }
+    }
+}
+
 /// Figures for monitoring a filter. [`CuckooFilter::stats`](crate::CuckooFilter::stats) returns them.
 ///
 /// # Examples

@@ -369,16 +369,22 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         writer.take(self.in_shard(group), found, copies);
     }
 
-    /// Takes all entries with this value out of the stash that have it when it is called. Says how many copies there
-    /// were. It takes time in proportion to the size of the stash, also where all entries are on one way.
-    pub(super) fn sweep_stash(self, value: u32) -> u64 {
+    /// Takes the entries out of the stash whose bits are wanted and that go, if they are there when it is called. Returns the
+    /// number of their copies. It takes time in proportion to the size of the stash, also where all entries are on one way.
+    pub(super) fn sweep_stash(
+        self,
+        wanted: impl Fn(u32) -> bool + Copy,
+        goes: impl Fn(Place) -> bool,
+    ) -> u64 {
         let mut taken = 0;
         for cells in self.state.shared.stash.shards() {
             let (mut seen, before) = (Progress::default(), taken);
-            let retires = |bits: u32| self.value_in(bits.into()) == value;
             // Each time the mutex is given back: the stripes come before it.
-            let mut next = || cells.lock().next(&mut seen, retires);
+            let mut next = || cells.lock().next(&mut seen, wanted);
             while let Some((at, place)) = next() {
+                if !goes(place) {
+                    continue;
+                }
                 self.turns.take_locked();
                 let key = self.geometry().key_of(place);
                 let places = key.places();

@@ -5,3 +5,4 @@ pub(crate) mod generations;
 pub(crate) mod image;
 pub(in crate::table) mod merge;
 pub(in crate::table) mod retire;
+mod sets;

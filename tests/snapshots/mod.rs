@@ -6,4 +6,5 @@ mod merge;
 mod round_trip;
 #[cfg(feature = "serde")]
 mod serde;
+mod sets;
 mod views;

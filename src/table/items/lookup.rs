@@ -34,6 +34,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     #[inline(always)]
     fn contains_by<const WITH_VALUE: bool>(self, key: Key) -> bool {
         self.turns.take(|| self.contains_by::<WITH_VALUE>(key));
+        let found = self.contains_now::<WITH_VALUE>(key);
+        self.turns.acquire_if(|| found);
+        found
+    }
+
+    /// As `contains`, or with `WITH_VALUE` as `contains_pair`, as a part of another operation.
+    #[inline(always)]
+    pub(in crate::table) fn contains_now<const WITH_VALUE: bool>(self, key: Key) -> bool {
         let version = self.versions().read(self.geometry().version_group(key));
         let mut found = self.in_buckets(key, WITH_VALUE);
         // One branch, which does not depend on whether the item is there.
@@ -42,7 +50,6 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             let version = version.number();
             found = self.contains_slow::<WITH_VALUE>(found, entry, first, second, version);
         }
-        self.turns.acquire_if(|| found);
         found
     }
 

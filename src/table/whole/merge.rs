@@ -167,7 +167,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     ///
     /// An equal entry of the table may be removed in place of a copy. Other threads may have removed some copies: then
     /// there are fewer.
-    fn take_parts_back(self, entry: Stashed, least: u32) -> Counts {
+    pub(super) fn take_parts_back(self, entry: Stashed, least: u32) -> Counts {
         let Stashed { place, copies } = entry;
         self.turns.take_locked();
         let mut taken = self.take_back(place, copies as u64, least.min(place.entry.known()));
@@ -187,14 +187,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Returns whether this entry knows as many bits as its buckets tell, and as all entries know.
-    fn is_known(self, place: Place) -> bool {
+    pub(super) fn is_known(self, place: Place) -> bool {
         let places = self.geometry().key_of(place).places();
         let common = self.buckets.common_bits();
         place.entry.known() >= common && is_known_by::<F, _>(places, self.locate(places))
     }
 
     /// Returns the entries of the image, in the order of its buckets, and then those of its stash.
-    fn entries_of(self, image: &Image) -> impl Iterator<Item = Stashed> {
+    pub(super) fn entries_of(self, image: &Image) -> impl Iterator<Item = Stashed> {
         let (_, placement) = B::Placing::placed::<F>(image.sizes, self.buckets.values());
         let in_buckets = image.words().enumerate().flat_map(move |(number, word)| {
             let bucket = Bucket::at(placement, number);
@@ -206,7 +206,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 }
 
 /// Returns the two entries that a split makes of an entry that knows nothing beyond its bucket.
-fn halves(Stashed { place: Place { position, entry }, copies }: Stashed) -> [Stashed; 2] {
+pub(super) fn halves(
+    Stashed { place: Place { position, entry }, copies }: Stashed,
+) -> [Stashed; 2] {
     let known = entry.known();
     let entry = Entry::knowing(entry.bits().into(), known + 1);
     [position, position | 1 << known]

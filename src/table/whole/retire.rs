@@ -56,14 +56,22 @@ impl<B: Buckets> State<B> {
     /// Forgets the doubled entries with `value`, when no entry has it any more. Returns how many copies with it were
     /// not items of their own.
     fn forget_doubled(&self, value: u32) -> u64 {
+        let doubled = self.shared.doubled.lock().forget(value);
+        self.limit_doubled();
+        doubled.copies
+    }
+
+    /// Counts no more doubled entries than there are entries.
+    pub(super) fn limit_doubled(&self) {
+        if !B::GROWS {
+            return;
+        }
         let mut splitting = self.shared.doubled.lock();
-        let doubled = splitting.forget(value);
         // The counts may be stale; under all stripes they are exact.
         if splitting.all().beyond(self.counts()) != Counts::default() {
             let _locked = self.lock_all();
             splitting.limit(self.counts());
         }
-        doubled.copies
     }
 
     /// Returns the number of entries that were dropped since the last call.
@@ -107,6 +115,30 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // For the reason given in `store_changed` in `items/remove.rs`: the other bucket may hold another entry of the
         // key.
         self.versions().bump(group);
+    }
+
+    /// Clears the entries of a bucket that go, and returns how many there were.
+    pub(super) fn sweep(
+        self,
+        bucket: usize,
+        goes: impl Fn(Bucket<B::Placing>, Slot) -> bool,
+    ) -> usize {
+        let locked = self.lock_stripes([bucket]);
+        let read = Bucket::at(self.buckets.placement(), bucket);
+        let word = self.locked_word(bucket);
+        let (mut kept, mut removed) = (word, 0);
+        for slot in word.slots_in_use().filter(|&slot| goes(read, slot)) {
+            // As in `before_drop`.
+            self.versions().bump(self.geometry().version_group_in(read.place::<F>(slot)));
+            kept = kept.without(slot).expect("the slot is in use");
+            removed += 1;
+        }
+        if removed > 0 {
+            // SeqCst: the removals take effect here. Pairs with the loads of lookups.
+            self.store_word(&locked, bucket, kept, Ordering::SeqCst);
+            locked.vacate(bucket, removed);
+        }
+        removed
     }
 
     /// Drops the entry with `key` that was to make way for `new` in `bucket`. `rest` is the word of the bucket without
@@ -161,33 +193,14 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         for bucket in 0..present {
             if any_retires(&bucket) {
                 steps.next();
-                removed += self.sweep(bucket, retires) as u64;
+                removed += self.sweep(bucket, |_, slot| retires(slot)) as u64;
             }
         }
-        removed += self.sweep_stash(value) + self.take_dropped();
+        removed += self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true)
+            + self.take_dropped();
         let doubled = self.forget_doubled(value);
         self.retire(None);
         removed.saturating_sub(doubled)
-    }
-
-    /// Clears the retiring entries of a bucket, and returns how many there were.
-    fn sweep(self, bucket: usize, retires: impl Fn(Slot) -> bool) -> usize {
-        let locked = self.lock_stripes([bucket]);
-        let read = Bucket::at(self.buckets.placement(), bucket);
-        let word = self.locked_word(bucket);
-        let (mut kept, mut removed) = (word, 0);
-        for slot in word.slots_in_use().filter(|&slot| retires(slot)) {
-            // As in `before_drop`.
-            self.versions().bump(self.geometry().version_group_in(read.place::<F>(slot)));
-            kept = kept.without(slot).expect("the slot is in use");
-            removed += 1;
-        }
-        if removed > 0 {
-            // SeqCst: the removals take effect here. Pairs with the loads of lookups.
-            self.store_word(&locked, bucket, kept, Ordering::SeqCst);
-            locked.vacate(bucket, removed);
-        }
-        removed
     }
 }
 

@@ -1,0 +1,127 @@
+//! Set operations on two tables: unmerge, intersection and overlap.
+//!
+//! **Invariant:** an intersection keeps each entry that may stand for an item of the other table.
+//!
+//! A growing table knows some number of the lowest bits of an item's position. So an entry of the one table and an entry
+//! of the other may stand for one item if they agree in the core, and in the bits that both of them know.
+//!
+//! There is no difference of two tables: an entry that both have may stand for two items, of which the other table has
+//! only one.
+
+use super::image::Image;
+use super::merge::halves;
+use crate::layout::{Encoding, both};
+use crate::sync::Ordering;
+use crate::sync::memory::NoMemory;
+use crate::table::placing::Bucket;
+use crate::table::placing::geometry::Place;
+use crate::table::shared::doubled::Counts;
+use crate::table::stash::Copied;
+use crate::table::{Buckets, Stashed, Table, prefix};
+
+impl<F: Encoding, B: Buckets> Table<'_, F, B> {
+    /// Removes the entries of the image, which were merged before. Returns for how many copies there was no entry. Each
+    /// copy is a removal of its own.
+    pub(crate) fn unmerge(self, image: &Image) -> u64 {
+        self.turns.take_locked();
+        // Doubled entries are counted at the end, as in a merge.
+        let _removing = self.lock_removing();
+        let least = self.buckets.common_bits();
+        let (mut removed, mut missing) = (0, 0);
+        for entry in self.entries_of(image) {
+            let taken = self.take_parts_back(entry, least);
+            removed += taken.entries;
+            missing += (entry.copies as u64).saturating_sub(taken.copies);
+            let group = self.geometry().version_group_in(entry.place);
+            if taken.copies > 0 && self.versions().any_stashed(group) {
+                self.unstash_at_times(entry.place);
+            }
+        }
+        let entries = image.entries().max(1);
+        for &(value, doubled) in &image.doubled_of {
+            let share = u128::from(doubled.entries) * u128::from(removed.min(entries));
+            let share = (share / u128::from(entries)) as u64;
+            self.shared.doubled.lock().subtract(value, Counts { entries: share, ..doubled });
+        }
+        self.limit_doubled();
+        missing
+    }
+
+    /// Removes each entry that certainly stands for no item of the other table. Returns how many copies it has removed.
+    pub(crate) fn intersect(self, other: Table<'_, F, B>) -> u64 {
+        self.turns.take_locked();
+        let _removing = self.lock_removing();
+        let (mut bucket, mut removed) = (0, 0);
+        // Growth may add buckets meanwhile.
+        while bucket < self.present() {
+            if self.places_in(bucket).any(|place| other.lacks_each(place)) {
+                let goes = |at: Bucket<_>, slot| other.lacks_each(at.place::<F>(slot));
+                removed += self.sweep(bucket, goes) as u64;
+            }
+            bucket += 1;
+        }
+        removed += self.sweep_stash(|_| true, |place| other.lacks_each(place));
+        self.limit_doubled();
+        removed
+    }
+
+    /// Returns the number of all entries, of those that may stand for an item of the other table, and of those of other
+    /// positions that would do so by chance. An entry that is moved meanwhile may be counted twice, or not at all.
+    pub(crate) fn overlap(self, other: Table<'_, F, B>) -> Result<(u64, u64, f64), NoMemory> {
+        let mut stashed = Copied::new();
+        self.copy_stash(&mut stashed)?;
+        let (mut all, mut held, mut by_chance) = (0, 0, 0);
+        let stashed = stashed.iter().flat_map(|(_, entries)| entries);
+        let stashed = stashed.map(|&words| Stashed::of_words(words).place);
+        let in_buckets = (0..self.present()).flat_map(|bucket| self.places_in(bucket));
+        for place in in_buckets.chain(stashed) {
+            all += 1;
+            held += u64::from(!other.lacks_each(place));
+            if B::GROWS {
+                // An entry knows this bit: the buckets have it.
+                let elsewhere = Place { position: place.position ^ 2, ..place };
+                by_chance += u64::from(!other.lacks_each(elsewhere));
+            }
+        }
+        let by_chance =
+            if B::GROWS { by_chance as f64 } else { all as f64 * other.false_positive_rate() };
+        Ok((all, held, by_chance))
+    }
+
+    /// Returns the entries of a bucket. Reads its word without a lock.
+    fn places_in(self, bucket: usize) -> impl Iterator<Item = Place> {
+        let at = Bucket::at(self.buckets.placement(), bucket);
+        // Acquire: pairs with the stores of writers.
+        let word = F::from_bits(self.buckets.word(bucket).load(Ordering::Acquire));
+        word.slots_in_use().map(move |slot| at.place::<F>(slot))
+    }
+
+    /// Returns whether this table certainly has no entry of any item that an entry of another table may stand for.
+    /// Wait-free.
+    fn lacks_each(self, place: Place) -> bool {
+        let key = self.geometry().key_of(place);
+        if !B::GROWS {
+            return !self.contains_now::<false>(key);
+        }
+        // The version first: a split after that either bumps it, or leaves all that is looked for where it is.
+        let version = self.versions().read(self.geometry().version_group(key));
+        if !self.is_known(place) {
+            // The entry stands for items of several buckets.
+            return halves(Stashed { place, copies: 1 })
+                .into_iter()
+                .all(|half| self.lacks_each(half.place));
+        }
+        let (buckets, words) = self.read_valid_from(key.places(), self.locate(key.places()));
+        let agrees = |at: usize, Place { position, entry }: Place| {
+            let own = key.places()[at];
+            let known = entry.known().min(own.entry.known());
+            entry.bits() == own.entry.bits() && prefix(position ^ own.position, known) == 0
+        };
+        let holds = both([0, 1], |at: usize| {
+            let mut held = words[at].slots_in_use().map(|slot| buckets[at].place::<F>(slot));
+            held.any(|place| agrees(at, place))
+        });
+        // If something of the group is stashed, the version is not valid: an entry there may agree.
+        holds == [false; 2] && version.validate()
+    }
+}

@@ -1,0 +1,217 @@
+//! Set operations on two filters: unmerge, intersection, overlap. In filters of fixed size and in growing ones, also of
+//! different sizes, and with a stash.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use coucal::{CuckooFilter, Error, Growable, Prehashed, StableHashBuilder, Storage};
+
+use crate::common::{Filter, Layout, default_layout, hashes, usually};
+
+of_each_layout! {
+    an_unmerge_of_fixed_size
+    an_intersection_of_fixed_size
+}
+
+of_each_growing_layout! {
+    an_unmerge_of_any_sizes
+    an_intersection_of_any_sizes
+}
+
+fn fill<L: Storage>(filter: &Filter<L>, items: &[Prehashed]) {
+    filter.insert_all(items).expect("room for the items of a test");
+}
+
+fn bytes<L: Storage>(filter: &Filter<L>) -> Vec<u8> {
+    filter.snapshot().expect("memory").into_bytes()
+}
+
+/// Returns hashes, of which some come several times: more often than two buckets have slots.
+fn crowded(seed: u64, count: usize) -> Vec<Prehashed> {
+    let times = |at: usize| if at % 50 == 7 { 20 } else { 1 };
+    let all = hashes(seed).enumerate().flat_map(|(at, hash)| std::iter::repeat_n(hash, times(at)));
+    all.take(count).map(Prehashed).collect()
+}
+
+fn fixed(layout: Layout, capacity: usize) -> Filter {
+    layout.filters().capacity(capacity).build().expect("memory")
+}
+
+/// Everything goes that was merged, and nothing else: each count is as before. What is stashed beside goes back later or
+/// stays, so words are not compared.
+fn an_unmerge_of_fixed_size(layout: Layout) {
+    let count = usually(2000, 50_000) as usize;
+    let [ours, theirs] = [0; 2].map(|_| fixed(layout, 2 * count));
+    let [own, merged] = [1, 2].map(|seed| crowded(seed, count));
+    fill(&ours, &own);
+    fill(&theirs, &merged);
+    let all = own.iter().chain(&merged);
+    let before: Vec<usize> = all.clone().map(|item| ours.count(item)).collect();
+    ours.merge(&theirs).unwrap();
+    assert_eq!(ours.len(), own.len() + merged.len());
+    assert_eq!(ours.unmerge(&theirs), Ok(0));
+    let after: Vec<usize> = all.map(|item| ours.count(item)).collect();
+    assert!(before == after, "{layout:?}");
+    assert_eq!(ours.len(), own.len());
+    // Nothing of the second time is there, but for what looks like an item of the filter.
+    let held: usize = merged.iter().map(|item| usize::from(!ours.contains(item))).sum();
+    let missing = ours.unmerge(&theirs).unwrap();
+    assert!(missing >= held && missing <= merged.len(), "{layout:?}: {missing} of {held}");
+}
+
+/// The same after more growth, by which entries of the merged filter are doubled.
+fn an_unmerge_of_any_sizes(layout: Layout) {
+    for (own, merged, more) in
+        [(3000, 300, 0), (300, 3000, 0), (500, 500, 20_000), (2000, 90, 9000)]
+    {
+        let build = || layout.filters().growable().build().expect("memory");
+        let [ours, theirs, without] = [(); 3].map(|()| build());
+        let (items, others) = (crowded(1, own), crowded(2, merged));
+        let more: Vec<_> = hashes(3).take(more).map(Prehashed).collect();
+        fill(&ours, &items);
+        fill(&theirs, &others);
+        ours.merge(&theirs).unwrap();
+        fill(&ours, &more);
+        assert_eq!(ours.unmerge(&theirs), Ok(0), "{layout:?}");
+        assert_eq!(ours.len(), items.len() + more.len(), "{layout:?}");
+        assert!(items.iter().chain(&more).all(|item| ours.contains(item)), "{layout:?}");
+        // As many absent items are found as in a filter that never had them.
+        fill(&without, &items);
+        fill(&without, &more);
+        let found = |filter: &Filter<Growable<_>>| {
+            others.iter().filter(|item| filter.contains(*item)).count()
+        };
+        let (left, chance) = (found(&ours), found(&without));
+        assert!(left <= 2 * chance + 8, "{layout:?}: {left} are left, and {chance} by chance");
+    }
+}
+
+/// Checks an intersection: all common items stay with their copies, and of the others few do.
+fn intersect<L: Storage>(
+    ours: &Filter<L>,
+    theirs: &Filter<L>,
+    [own, common, foreign]: [&[Prehashed]; 3],
+) {
+    fill(ours, own);
+    fill(ours, common);
+    fill(theirs, common);
+    fill(theirs, foreign);
+    let copies: Vec<usize> = common.iter().map(|item| ours.count(item)).collect();
+    let (len, overlap) = (ours.len(), ours.overlap(theirs).unwrap());
+    let stashed = ours.stats().stashed_copies;
+    let removed = ours.intersect(theirs).unwrap();
+    assert!(ours.len() + removed == len, "{} and {removed} of {len}", ours.len());
+    for (item, copies) in common.iter().zip(copies) {
+        let now = ours.count(item);
+        assert!(now >= 1 && now <= copies, "{now} of {copies} copies");
+    }
+    let chance = theirs.false_positive_rate() * own.len() as f64;
+    let left = ours.len() - common.len();
+    let stashes = theirs.stats().stashed_entries > 0;
+    assert!(
+        stashes || (left as f64) < 2.0 * chance + 6.0 * chance.sqrt() + 8.0,
+        "{left} of {} are left, {chance:.1} by chance",
+        own.len()
+    );
+    if stashed == 0 && !stashes {
+        let error = (overlap.items - common.len() as f64).abs();
+        assert!(error < 6.0 * overlap.standard_error + 1.0, "{overlap:?} of {}", common.len());
+    }
+    // Again, nothing goes.
+    assert_eq!(ours.intersect(theirs), Ok(0));
+}
+
+fn an_intersection_of_fixed_size(layout: Layout) {
+    let count = usually(1000, 30_000) as usize;
+    for is_crowded in [false, true] {
+        let [ours, theirs] = [0; 2].map(|_| fixed(layout, 3 * count));
+        let items = |seed: u64| -> Vec<Prehashed> {
+            if is_crowded {
+                crowded(seed, count)
+            } else {
+                hashes(seed).take(count).map(Prehashed).collect()
+            }
+        };
+        let [own, common, foreign] = [1, 2, 3].map(items);
+        intersect(&ours, &theirs, [&own, &common, &foreign]);
+    }
+}
+
+fn an_intersection_of_any_sizes(layout: Layout) {
+    let sizes =
+        [(3000, 200, 100), (100, 200, 3000), (1000, 1000, 1000), (20_000, 50, 0), (0, 50, 20_000)];
+    for (own, common, foreign) in sizes {
+        let build = || layout.filters().growable().build().expect("memory");
+        let items =
+            |(seed, count)| -> Vec<Prehashed> { hashes(seed).take(count).map(Prehashed).collect() };
+        let [own, common, foreign] = [(1, own), (2, common), (3, foreign)].map(items);
+        intersect(&build(), &build(), [&own, &common, &foreign]);
+    }
+}
+
+#[test]
+fn filters_that_do_not_fit_together() {
+    let new = |capacity: usize, seed: u64| {
+        let builder = CuckooFilter::builder().capacity(capacity).any_layout();
+        builder.hasher(StableHashBuilder::new(seed)).build().unwrap()
+    };
+    let ours = new(1000, 1);
+    fill_one(&ours);
+    let before = bytes(&ours);
+    let longer = CuckooFilter::builder().capacity(1000).layout_named("Fp32x2").unwrap();
+    let longer = longer.hasher(StableHashBuilder::new(1)).build().unwrap();
+    for other in [new(9000, 1), new(1000, 2), longer] {
+        let error = ours.merge(&other).unwrap_err();
+        assert!(matches!(
+            error,
+            Error::OtherSize { .. } | Error::OtherHasher | Error::OtherLayout { .. }
+        ));
+        assert_eq!(ours.unmerge(&other), Err(error.clone()));
+        assert_eq!(ours.intersect(&other), Err(error.clone()));
+        assert_eq!(ours.overlap(&other), Err(error));
+    }
+    assert!(bytes(&ours) == before);
+}
+
+fn fill_one<L: Storage>(filter: &coucal::Filter<L, StableHashBuilder>) {
+    filter.insert(&1).unwrap();
+}
+
+/// Common items are found all the time, while other threads insert and remove, so that they are kicked and split.
+#[test]
+fn common_items_are_found_during_an_intersection() {
+    let build = || default_layout().filters().growable().build().expect("memory");
+    for _ in 0..usually(5, 100) {
+        let (ours, theirs) = (&build(), &build());
+        let items = |seed| -> Vec<Prehashed> { hashes(seed).take(4000).map(Prehashed).collect() };
+        let [own, common, turnover] = &[1, 2, 3].map(items);
+        fill(ours, own);
+        fill(ours, common);
+        fill(theirs, common);
+        let stop = &AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    for item in turnover {
+                        ours.insert(item).unwrap();
+                    }
+                    for item in turnover {
+                        // The intersection may have been faster.
+                        ours.remove(item);
+                    }
+                }
+            });
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    assert!(common.iter().all(|item| ours.contains(item)), "an item is missed");
+                    assert!(common.iter().all(|item| theirs.contains(item)));
+                }
+            });
+            for _ in 0..5 {
+                ours.intersect(theirs).unwrap();
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert!(common.iter().all(|item| ours.contains(item)));
+    }
+}
