@@ -1,6 +1,6 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
-//! It answers "is x in the set?" with few false positives and no false negatives, in 17 bits per item, or 21 if it
+//! It answers "is x in the set?" with few false positives and no false negatives, in 17 bits per item, or 22 if it
 //! [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of a database, a disk or
 //! another machine, it skips lookups of keys that do not exist.
 //!
@@ -39,7 +39,8 @@
 //! ```
 //!
 //! An [`ExpiringCuckooFilter`] answers "was x seen lately?". It forgets what is older than its
-//! [window](ExpiringCuckooFilter#guarantees), in one table and without a thread.
+//! [window](ExpiringCuckooFilter#guarantees), in one table and without a thread. The window is some time, as below, or
+//! [the last n items](ExpiringCuckooFilter#a-window-of-items).
 //!
 //! ```
 //! use std::time::Duration;
@@ -81,6 +82,8 @@
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
 //! Each type has `restore` and `from_bytes`. Name the type, as the table does: the compiler cannot infer the layout.
+//! Before you build anything, [`figures`](Builder::figures) of a builder tells the bytes of the filter and of its
+//! snapshot: see the [cookbook](cookbook#memory-before-building).
 //!
 //! | what you need of the hasher | hasher |
 //! |---|---|
@@ -157,7 +160,8 @@
 //!   * (a) in a filter of fixed size, when the slots in use and the entries of the [stash](#what-finds-no-room)
 //!     together reach the load at which its [layout](Layout) is full: 97.5 % by default;
 //!   * (b) in a growing filter of maximum size, when they reach its [target load](growth) plus four percentage points;
-//!   * (c) if memory ends;
+//!   * (c) if memory ends: the error is then [`NoMemoryToStore`](Error::NoMemoryToStore), and otherwise
+//!     [`Full`](Error::Full);
 //!   * (d) if the item has 2<sup>25</sup> - 1 copies in the stash.
 //! * **Growth without a pause.** A [growing filter](#growth) keeps all this while it grows.
 //! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Lookups never
@@ -189,13 +193,15 @@
 //! [`CuckooFilter::snapshot`] takes an image of a filter [at one instant](design#the-image-of-a-snapshot).
 //! [`CuckooFilter::restore`] makes a filter from [its bytes](Snapshot::as_bytes), on any machine, and
 //! [`CuckooFilter::merge`] adds the items of another filter. Use a [`StableHashBuilder`] or a [`KeyedHashBuilder`] for
-//! these: the random seed of the default hasher is lost when the process ends. [`Snapshot`] has its bytes and memory.
+//! these: the random seed of the default hasher is lost when the process ends. A snapshot has 8 bytes for each bucket,
+//! and so takes nearly as much memory as the filter; [`Snapshot`] says exactly how much.
 //!
 //! # Limits
 //!
-//! * **Only a [growing](#growth) filter grows**, up to its end. Otherwise, and there, an insert returns
-//!   [`Full`](Error::Full), of an expiring filter [`WindowFull`](Error::WindowFull), and the caller decides: remove
-//!   items, or [rebuild](cookbook#rebuild-and-swap).
+//! * **A filter of fixed size never grows.** When it is full, inserts return [`Full`](Error::Full), or
+//!   [`WindowFull`](Error::WindowFull) in an expiring filter. Nothing has changed then, and the caller decides: remove
+//!   items, or [rebuild](cookbook#rebuild-and-swap). A [growing](#growth) filter returns the same errors at its
+//!   maximum.
 //! * **Remove only what was inserted**: any other removal may remove the copy of another item, which is then missed.
 //! * **Some answers are not of one instant.** [`len`](CuckooFilter::len), and every figure that is computed from it, is
 //!   exact only while no thread writes. A batch is one operation for each item. During a

@@ -589,8 +589,11 @@ impl<L: Storage, S> Maplet<L, S> {
     /// returns 0.)
     ///
     /// Other threads may use the maplet meanwhile. Each pair that had the value before the call is removed by itself,
-    /// at some instant during the call. A pair that gets the value during the call may or may not be removed. After its
-    /// return, the call removes nothing more.
+    /// at some instant during the call, unless another thread replaces the value first. A pair that gets the value
+    /// during the call may or may not be removed. After its return, the call removes nothing more.
+    ///
+    /// This call is safe in a maplet that [`insert_if_absent`](Self::insert_if_absent) fills. So `remove_value(0)`
+    /// removes the [counters](crate::cookbook#a-counter-for-each-key) that are back at zero.
     ///
     /// It reads the whole table, which takes some milliseconds for a million pairs. It waits for another
     /// `remove_value`, for a [`clear`](Self::clear), for a [`merge`](Self::merge) into this maplet, and for the end of

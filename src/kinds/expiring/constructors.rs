@@ -107,18 +107,18 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
 
     /// Ends each generation after `items` new items: the insert that stores the last of them
     /// [advances](ExpiringCuckooFilter::advance) the filter. So the filter remembers a window of items: with N
-    /// generations, at least the last (N - 1) · `items` new items. An insert of an item that the filter remembers is not
-    /// counted. (It still moves the item to the present generation.)
+    /// generations, at least the last (N - 1) · `items` new items. An insert of an item that the filter remembers is
+    /// not counted. (It still moves the item to the present generation.)
     ///
-    /// With [`every`](Self::every) as well, a generation ends by whichever comes first, and then both the period and the
-    /// count begin again.
+    /// With [`every`](Self::every) as well, a generation ends by whichever comes first, and then both the period and
+    /// the count begin again.
     ///
-    /// With one thread and new items only, the filter holds at most N · `items` items: with this [capacity](Self::capacity)
-    /// it never is full.
+    /// With one thread and new items only, the filter holds at most N · `items` items: with this
+    /// [capacity](Self::capacity) it never is full.
     ///
-    /// With several threads, at most one generation ends for each `items` new items. A generation also gets the items that
-    /// other threads store while one thread advances. The window may be shorter by one item, or one batch, for each other
-    /// thread: an item is counted after it was stored.
+    /// With several threads, at most one generation ends for each `items` new items. A generation also gets the items
+    /// that other threads store while one thread advances. The window may be shorter by one item, or one batch, for
+    /// each other thread: an item is counted after it was stored.
     ///
     /// # Examples
     ///
@@ -178,15 +178,15 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// insert fails because the filter is full, and items may be remembered for less time than you wanted.
     /// [`stats`](ExpiringCuckooFilter::stats) counts the generations that ended early.
     ///
-    /// An insert ends one generation at a time, the oldest one first. So that no generation fills the filter, and all items
-    /// are forgotten at once, a generation must end before that:
+    /// An insert ends one generation at a time, the oldest one first. If a single generation filled the filter, all
+    /// items would be forgotten at once. So a generation must end before that:
     ///
-    /// * If neither [`every`](Self::every) nor [`every_items`](Self::every_items) is set, a generation also ends after one
-    ///   N-th of the capacity (in a growing filter of its maximum capacity) in new items, for N generations.
+    /// * If neither [`every`](Self::every) nor [`every_items`](Self::every_items) is set, a generation also ends after
+    ///   one N-th of the capacity (in a growing filter of its maximum capacity) in new items, for N generations.
     /// * With `every_items`, N - 1 generations must have room, or `build` returns an error. So a filter that one thread
     ///   fills always remembers the last N - 2 full generations and the present one.
-    /// * With `every` alone, a burst within one period can fill the filter. The insert then forgets all items, the burst
-    ///   included, after one sweep for each of the N generations. Set `every_items` as well if you expect bursts.
+    /// * With `every` alone, a burst within one period can fill the filter. The insert then forgets all items, the
+    ///   burst included, after one sweep for each of the N generations. Set `every_items` as well if you expect bursts.
     ///
     /// # Examples
     ///
@@ -214,7 +214,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// Those of a [filter](Builder::build). [`Error::GenerationsOutOfRange`] if the [number of
     /// generations](Self::generations) is not set or does not fit into the layout. [`Error::NoTime`] if the
     /// [period](Self::every) is zero, or if a clock is set without a period.
-    /// [`Error::ItemsPerGenerationOutOfRange`] if a generation cannot end after the [number of items](Self::every_items).
+    /// [`Error::ItemsPerGenerationOutOfRange`] if a generation cannot end after the [number of
+    /// items](Self::every_items).
     ///
     /// # Examples
     ///
