@@ -120,13 +120,13 @@ impl Service {
         Ok((seen, Duration::from_millis(now().saturating_sub(began)), saved))
     }
 
-    /// Whether it is dispatched now, and was not before. Of workers that have one key at once, one dispatches it.
+    /// Returns whether the caller dispatches the request. Of workers that have a new key at the same time, one does.
     fn dispatch(&self, key: &str) -> bool {
         self.seen.advance_if_due(); // lookups do not look at the clock
         if self.seen.contains(key.as_bytes()) {
             return false; // most repeats take no lock
         }
-        let mut log = self.log.lock(); // so a snapshot has what was dispatched, and nothing else
+        let mut log = self.log.lock(); // so a snapshot has exactly the keys that were dispatched
         if self.seen.contains(key.as_bytes()) {
             return false;
         }
@@ -138,13 +138,13 @@ impl Service {
         if log.unsaved == SAVED_AFTER {
             log.unsaved = 0;
             if let Err(error) = self.save(&log) {
-                eprintln!("no snapshot: {error}"); // the one before it, and the log, have it all
+                eprintln!("no snapshot: {error}"); // the last snapshot and the log have all keys
             }
         }
         true
     }
 
-    /// The log comes first: whoever finds a key in the filter may say that it was dispatched.
+    /// Writes the log first: so a key in the filter is also in the log.
     fn record(&self, log: &mut Log, key: &str) -> Result<()> {
         log.add(key)?;
         self.seen.insert_if_absent(key.as_bytes())?;

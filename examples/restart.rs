@@ -87,7 +87,7 @@ impl Store {
             journal.file.sync_data()?; // the journal on the disk is never behind the snapshot
             (journal.len, self.filter.snapshot()?)
         };
-        // From here on, the others go on.
+        // From here on, other threads may write.
         let new = self.folder.join("filter.new");
         let mut file = File::create(&new)?;
         let position = position.to_le_bytes();

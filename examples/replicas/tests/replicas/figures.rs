@@ -1,4 +1,4 @@
-//! The figures of the cookbook: `cargo test --release -p replicas -- --ignored --nocapture`.
+//! The figures of `README.md`: `cargo test --release -p replicas -- --ignored --nocapture`.
 
 use std::time::Instant;
 
