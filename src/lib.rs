@@ -17,7 +17,7 @@
 //! assert!(!filter.contains("egg"));
 //! ```
 //!
-//! * [`cookbook`]: recipes
+//! * [`cookbook`]: recipes, with an index by question
 //! * [`growth`]: filters without a size, and how their false-positive rate rises
 //! * [`design`]: how a table works; [`proofs`]: why a lookup misses nothing
 //!
