@@ -42,7 +42,7 @@ pub struct Filter<L: Storage, S = DefaultHashBuilder> {
 /// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc), or lend it to scoped threads. The items
 /// are not a type parameter: methods take a reference to any type that implements [`Hash`]. Items with equal hashes are
 /// equal, so `"egg"` and `String::from("egg")` are one item. Whether `7_u32` and `7_u64` are one item depends on the
-/// hasher: do not mix types.
+/// hasher, so use one type.
 ///
 /// The filter is a multiset: [`insert`](CuckooFilter::insert) adds a copy,
 /// [`insert_if_absent`](CuckooFilter::insert_if_absent) adds the first copy only, and [`remove`](CuckooFilter::remove)
