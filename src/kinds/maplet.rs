@@ -94,11 +94,11 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 9 |
 /// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 20 |
 ///
-/// With longer values, growth ends when one in four of the slots in use holds an entry that [splits have
-/// doubled](crate::growth#doubled-entries). So for such values, the builder of a growing maplet needs a
-/// [capacity](crate::MapletBuilder::capacity) or a [maximum](crate::MapletBuilder::max_capacity). With a maximum, the
-/// maplet begins with a table that is large enough to reach this maximum. With a capacity alone,
-/// [`max_capacity`](CuckooMaplet::max_capacity) says how far the maplet grows.
+/// With longer values, growth ends when [splits have doubled](crate::growth#doubled-entries) one in four of the slots
+/// in use. So for such values, the builder of a growing maplet needs a [capacity](crate::MapletBuilder::capacity) or a
+/// [maximum](crate::MapletBuilder::max_capacity). With a maximum, the maplet begins with a table that is large enough
+/// to reach this maximum. With a capacity alone, [`max_capacity`](CuckooMaplet::max_capacity) says how far the maplet
+/// grows.
 ///
 /// After D doublings, `get` returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent key, with b slots of w
 /// bits per bucket and values of v bits.
