@@ -113,7 +113,7 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 ///
 /// * **Remembered**: an item is found for at least (N - 1) periods after its insert was called, by the clock.
 /// * **Forgotten**: when N periods have passed since the insert of an item returned, the next insert of any item
-///   forgets it first. This happens later if several threads insert at the end of a generation: then the next
+///   forgets it first. This may happen later if several threads insert at the end of a generation: then the next
 ///   generation counts from the end of the advance. All items that are remembered at that time are forgotten later by
 ///   this delay, which is mostly the time of an advance.
 /// * **One thread advances**, and the others go on. An insert waits for that thread only if nobody has inserted for a
