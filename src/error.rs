@@ -35,20 +35,19 @@ pub enum Error {
     ///
     /// * The filter has a fixed size, or it has grown to its maximum size.
     /// * Its slots in use and its [stashed entries](crate::Stats::stashed_entries) together reach the load at which
-    ///   tables of its [layout](crate::Layout) are full. In a growing filter, this load follows from its
-    ///   [target load](crate::growth).
+    ///   tables of its [layout](crate::Layout) are full. In a growing filter, this load follows from its [target
+    ///   load](crate::growth).
     /// * A short search found no free slot.
     ///
-    /// A merge returns this error if the filter has no room for the items of both.
+    /// An item, or a pair of a maplet, can have 2^25 - 1 copies in the [stash](crate#what-finds-no-room). An insert of
+    /// the next copy also returns this error. A merge returns this error if the filter has no room for the items of
+    /// both.
     ///
-    /// Remove items, or build a filter with a larger capacity, or a growing filter
-    /// ([`Builder::growable`](crate::Builder::growable)), or raise its [`max_capacity`](crate::Builder::max_capacity).
+    /// Remove items, or build a filter with a larger [`capacity`](crate::Builder::capacity) or
+    /// [`max_capacity`](crate::Builder::max_capacity), or a [growing](crate::Builder::growable) filter.
     ///
     /// Whether an insert fails depends on the contents of the table, not on earlier inserts that failed. While other
-    /// threads write, it may count items that they remove during the call.
-    ///
-    /// An item, or a pair of a maplet, can have 2^25 - 1 copies in the [stash](crate#what-finds-no-room). An insert of
-    /// the next copy also returns this error.
+    /// threads write, an insert may count items that they remove during the call.
     Full,
     /// An [expiring filter](crate::ExpiringCuckooFilter) is full, as in [`Full`](Self::Full): its window has more items
     /// than the filter was built for.
@@ -57,8 +56,8 @@ pub enum Error {
     /// [forget the oldest items](crate::Builder::forget_oldest_when_full) when it is full, or build one with a larger
     /// capacity.
     WindowFull,
-    /// The allocator could not provide the memory to store an item: to grow a growing filter, or for the
-    /// [stash](crate#what-finds-no-room).
+    /// The allocator could not provide the memory to store an item: memory for the growth of a growing filter, or for
+    /// the [stash](crate#what-finds-no-room).
     ///
     /// Free memory and try again, or make room in the filter. Inserts that find room still succeed.
     /// [`reserve`](crate::CuckooFilter::reserve) allocates the memory for growth in advance.
@@ -75,16 +74,16 @@ pub enum Error {
     Stopped {
         /// The index of the item that could not be stored.
         index: usize,
-        /// The number of items before the index that changed the number of items, or a pair. It is equal to `index`,
-        /// with two exceptions. In batches of [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) and of
-        /// [expiring filters](crate::ExpiringCuckooFilter), it is the number of items that were new. In batches of
-        /// [`replace`](crate::CuckooMaplet::replace), it is the number of pairs that were present.
+        /// The number of items before the index that were stored. It is equal to `index`, with two exceptions. In
+        /// batches of [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) and of [expiring
+        /// filters](crate::ExpiringCuckooFilter), it is the number of items that were new. In batches of
+        /// [`replace`](crate::CuckooMaplet::replace), it is the number of pairs that were replaced.
         stored: usize,
         /// The reason: [`Full`](Self::Full), [`WindowFull`](Self::WindowFull),
         /// [`NoMemoryToStore`](Self::NoMemoryToStore) or [`ValueTooLarge`](Self::ValueTooLarge).
         cause: &'static Error,
     },
-    /// The numbers of items and of answers of a batch differ. Nothing was done.
+    /// The number of items of a batch and the number of answers differ. Nothing was done.
     ///
     /// Pass two slices of the same length.
     LengthMismatch {
@@ -97,8 +96,8 @@ pub enum Error {
     ///
     /// Free memory and try again, or build a smaller filter.
     OutOfMemory {
-        /// The size of the memory that could not be allocated, in bytes. It is the size of a table, of the part of a
-        /// table that was to be added or read, or of a snapshot, mostly without its
+        /// The size of the memory that could not be allocated, in bytes: that of a table, of a part of a table that was
+        /// to be added or read, or of a snapshot. It mostly does not include the
         /// [stashed](crate::Stats::stashed_entries) entries.
         bytes: usize,
     },
@@ -109,8 +108,8 @@ pub enum Error {
     BudgetTooSmall {
         /// The maximum number of bytes.
         bytes: usize,
-        /// The number of bytes that the filter needs: for the requested number of items, or for the smallest filter if
-        /// no number was requested.
+        /// The number of bytes that the filter needs for the requested number of items. If no number was requested, the
+        /// number of bytes that the smallest filter needs.
         needed: usize,
     },
     /// The items need more than 2^44 slots, and no table has more.
@@ -147,9 +146,9 @@ pub enum Error {
     /// often.
     RateOutOfReach {
         /// When the filter is full, one in `one_in` absent items is a false positive of this layout, rounded down. If
-        /// no layout reaches the requested rate, this is the number of the layout with the lowest rate. A filter of
-        /// fixed size is full at its capacity. A growing filter is full at its maximum capacity, or with 2^40 items if
-        /// it has none.
+        /// no layout reaches the requested rate, `one_in` is that of the layout with the lowest rate. A filter of fixed
+        /// size is full at its capacity. A growing filter is full at its maximum capacity, or with 2^40 items if it has
+        /// no maximum.
         one_in: u64,
         /// The smallest layout that reaches the rate, if any does.
         other: Option<&'static str>,
@@ -157,8 +156,8 @@ pub enum Error {
     /// The layout has no room for values of this length, or the length was not set.
     ///
     /// Request between 1 and `max` [value bits](crate::Builder::value_bits), or build the maplet with the layout
-    /// `other`. A growing maplet without a capacity and a maximum only stores values that are so short that [growth
-    /// does not end](crate::CuckooMaplet#layouts). With a capacity or a maximum, it stores longer ones.
+    /// `other`. A growing maplet with neither a capacity nor a maximum stores only values that are so short that
+    /// [growth does not end early](crate::CuckooMaplet#layouts). With a capacity or a maximum, it stores longer values.
     ValueBitsOutOfRange {
         /// The layout.
         layout: &'static str,
@@ -166,8 +165,8 @@ pub enum Error {
         value_bits: u32,
         /// The maximum number of bits per value in this layout. 0 if the layout stores no values.
         max: u32,
-        /// The maximum number of bits per value in this layout in a maplet with a capacity or a maximum. It is above
-        /// `max` only if the maplet grows and has neither.
+        /// The maximum number of bits per value in this layout, for a maplet with a capacity or a maximum. It is above
+        /// `max` only if the requested maplet grows and has neither a capacity nor a maximum.
         max_with_end: u32,
         /// The layout with the shortest fingerprints that stores such values, if any does.
         other: Option<&'static str>,
@@ -176,8 +175,8 @@ pub enum Error {
     /// item](crate::Builder::copies_per_item), is out of range for this layout. Or it was set for a growing table,
     /// whose size follows from its [target load](crate::Builder::target_load).
     ///
-    /// Request between 1 and `max`, or build it with the layout `other`. For larger numbers, two buckets have room for
-    /// less than half of the values of a key: store the values elsewhere, and their location in the maplet.
+    /// Request between 1 and `max`, or use the layout `other`. For larger numbers, the two buckets of a key have room
+    /// for less than half of its values: store the values elsewhere, and their location in the maplet.
     ValuesPerKeyOutOfRange {
         /// The layout.
         layout: &'static str,
@@ -195,26 +194,27 @@ pub enum Error {
     GenerationsOutOfRange {
         /// The requested number. 0 if none was requested.
         generations: u32,
-        /// The greatest number in this layout, for a filter that grows or does not grow, as requested.
+        /// The greatest number in this layout, for a filter that grows or has a fixed size, as requested.
         max: u32,
         /// The layout with the shortest fingerprints that has room for the requested number, if it is another layout.
         other: Option<&'static str>,
     },
-    /// The period of a generation is zero, or the builder has a [clock](crate::Builder::clock) and no period.
+    /// The period of a generation is zero, or the builder has a [clock](crate::Builder::clock) but no period.
     ///
-    /// Request a [longer period](crate::Builder::every).
+    /// Set a [period](crate::Builder::every) longer than zero.
     NoTime,
-    /// A generation would end before it has an item; or the last generations would be more than the filter holds, which
-    /// [forgets the oldest one](crate::Builder::forget_oldest_when_full) when it is full.
+    /// The number of new items after which a generation ends is 0. Or the filter [forgets the oldest
+    /// generation](crate::Builder::forget_oldest_when_full) when it is full, and has no room for all generations except
+    /// one.
     ///
     /// Request [a number of items](crate::Builder::every_items) from 1 to `max`.
     ItemsPerGenerationOutOfRange {
         /// The requested number of new items of a generation.
         items: usize,
-        /// The largest number that is possible.
+        /// The largest number for this filter.
         max: usize,
     },
-    /// No layout has the requested name, or the filter grows, and no layout that can grow has this name.
+    /// No layout has the requested name. Or the filter grows, and the layout of this name cannot grow.
     ///
     /// The message lists the names. [`AnyLayout::NAMES`](crate::AnyLayout::NAMES) has the names of all layouts.
     NoSuchLayout {
@@ -225,8 +225,7 @@ pub enum Error {
     },
     /// The [figures](crate::Builder::figures) of a filter of fixed size were requested for more items than it holds.
     ///
-    /// Request a larger [`capacity`](crate::Builder::capacity), or more
-    /// [`memory_bytes`](crate::Builder::memory_bytes).
+    /// Request a larger [`capacity`](crate::Builder::capacity), or more [`memory_bytes`](crate::Builder::memory_bytes).
     AboveCapacity {
         /// The requested number of items.
         wanted: usize,
@@ -251,9 +250,10 @@ pub enum Error {
     },
     /// The bytes end before the end of the snapshot, or there are none.
     ///
-    /// Take another copy of the snapshot: this copy was not written or not sent to its end.
+    /// Take another copy of the snapshot: this one was not written or sent completely.
     Truncated,
-    /// The bytes, however few they are, do not begin as every snapshot does.
+    /// The bytes do not begin with the 8 bytes with which every snapshot begins. (If there are fewer than 8 bytes, they
+    /// are not the first of these 8.)
     NotASnapshot,
     /// The snapshot has a version that this release does not read. It reads version 1.
     UnknownVersion {
@@ -282,8 +282,9 @@ pub enum Error {
     Damaged,
     /// The sizes in the header contradict each other, or no table has these sizes.
     ///
-    /// For this error and the next three, the checksums are right: the error is in the program that wrote the bytes,
-    /// and another copy of the bytes does not help.
+    /// This error, [`InvalidWord`](Self::InvalidWord), [`InvalidEntry`](Self::InvalidEntry) and
+    /// [`WrongLen`](Self::WrongLen) mean that the checksums are right: the error is in the program that wrote the
+    /// bytes, and another copy of the bytes does not help.
     ImpossibleTable {
         /// The number of words that the header states.
         words: u64,
@@ -293,10 +294,9 @@ pub enum Error {
         /// The number of the bucket.
         bucket: usize,
     },
-    /// An entry after the words is impossible in this table, or is not in order. It is an entry of the
-    /// [stash](crate#what-finds-no-room), or of the list of [doubled](crate#growth) entries, which follows the stash.
-    /// In the snapshot of an [expiring filter](crate::ExpiringCuckooFilter), it may also be the generations, which come
-    /// last.
+    /// An entry after the words is impossible in this table, or is not in order. The entries after the words are those
+    /// of the [stash](crate#what-finds-no-room), then the list of [doubled](crate::growth#doubled-entries) entries, and
+    /// last, in the snapshot of an [expiring filter](crate::ExpiringCuckooFilter), the generations.
     InvalidEntry {
         /// The number of entries before it. The generations count as the last entry.
         entry: usize,
@@ -309,8 +309,8 @@ pub enum Error {
         /// The number that was found.
         found: usize,
     },
-    /// The bytes continue after the end of the snapshot. [`restore`](crate::CuckooFilter::restore) leaves such bytes in
-    /// the reader.
+    /// There are bytes after the end of the snapshot. ([`restore`](crate::CuckooFilter::restore) does not return this
+    /// error: it leaves such bytes in the reader.)
     TrailingBytes {
         /// The number of these bytes.
         bytes: usize,
@@ -344,13 +344,13 @@ pub enum Error {
         /// The layout of this filter.
         filter: &'static str,
     },
-    /// The items of the snapshot, or of the filter to be merged, were hashed by a hasher with other hashes, so lookups
-    /// would miss them.
+    /// The items of the snapshot, or of the filter to be merged, were hashed by another hasher, so lookups would miss
+    /// them.
     ///
-    /// Use the hasher of that filter, or a clone of it. A default hasher has a random seed, and another process cannot
-    /// make the same hasher again. A [`StableHashBuilder`](crate::StableHashBuilder) with the same seed is the same
-    /// hasher, and so is a [`KeyedHashBuilder`](crate::KeyedHashBuilder) with the same key. For items that were hashed
-    /// elsewhere, use [`NoHasher`](crate::NoHasher).
+    /// Use the hasher of that filter, or a clone of this hasher. A default hasher has a random seed, and another
+    /// process cannot make the same hasher again. A [`StableHashBuilder`](crate::StableHashBuilder) with the same seed
+    /// is the same hasher, and so is a [`KeyedHashBuilder`](crate::KeyedHashBuilder) with the same key. For items that
+    /// were hashed elsewhere, use [`NoHasher`](crate::NoHasher).
     OtherHasher,
     /// The two filters to be merged are of fixed size, and have different numbers of slots. (Growing filters may have
     /// any sizes.)
@@ -362,18 +362,19 @@ pub enum Error {
         /// The number of slots of the other filter.
         other: usize,
     },
-    /// Both filters grow, and the filter to be merged had so few items when it stored most of its entries that these
-    /// entries store too few bits of the hash. Each of them would take many slots in this filter, and more after each
-    /// doubling, until this filter could no longer grow.
+    /// Both filters grow, and the filter to be merged was too small when it stored most of its entries: these entries
+    /// have too few bits of the hash. Each of them would take many slots in this filter, and more after each doubling,
+    /// until this filter could no longer grow.
     ///
-    /// Build filters that are to be merged with the [capacity](crate::Builder::capacity) of all of them together.
+    /// If you want to merge filters, build each of them with the [capacity](crate::Builder::capacity) of all of them
+    /// together.
     OtherTooSmall,
-    /// The builder of this filter was given a [rate](crate::Builder::false_positive_rate), and with the items to be
-    /// merged, the rate of the full filter would be higher. Nothing has changed.
+    /// The builder of this filter was given a [rate](crate::Builder::false_positive_rate), and the merge would make the
+    /// rate of the full filter higher. Nothing has changed.
     ///
-    /// Build filters that are to be merged with the [capacity](crate::Builder::capacity) of all of them together. Then
-    /// growing filters store enough bits of each item, and a filter of fixed size holds no more items than it was built
-    /// for.
+    /// If you want to merge filters, build each of them with the [capacity](crate::Builder::capacity) of all of them
+    /// together. Then growing filters store enough bits of each item, and a filter of fixed size holds no more items
+    /// than it was built for.
     MergedRateTooHigh {
         /// When the filter is full, one in `one_in` absent items would be a false positive, rounded down.
         one_in: u64,

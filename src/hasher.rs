@@ -28,7 +28,8 @@ use crate::sync::{self, OnceLock};
 /// A hasher that [snapshots](crate#snapshots) and [merges](crate::Filter::merge) can compare with another hasher: every
 /// [`BuildHasher`], and [`NoHasher`]. You need not implement it.
 pub trait ComparedHasher {
-    /// Returns a number that is equal for hashers that give the same hashes, and otherwise differs, except by chance.
+    /// Returns a number by which hashers are compared: hashers that give the same hashes have the same number. Other
+    /// hashers have different numbers, except by chance.
     #[doc(hidden)]
     fn check(&self) -> u64;
 }
@@ -45,11 +46,11 @@ impl<S: BuildHasher> ComparedHasher for S {
     }
 }
 
-/// Takes the place of a hasher in a filter whose items are hashed elsewhere. Such a filter takes [`Prehashed`] items,
-/// and values of your types that [know their hash](Item).
+/// The hasher of a filter whose items are hashed elsewhere. Such a filter takes [`Prehashed`] items, and items of your
+/// own types that [know their hash](Item).
 ///
-/// A snapshot states that the items were hashed elsewhere, and only a type with `NoHasher` restores it. The snapshot
-/// does not state which hash function was used: only you know it.
+/// The snapshot of such a filter states that the items were hashed elsewhere, and only a type with `NoHasher` restores
+/// it. The snapshot does not state which hash function was used: you must remember it.
 ///
 /// # Examples
 ///
@@ -87,15 +88,15 @@ impl ComparedHasher for NoHasher {
 ///
 /// To a filter, two items with the same hash are one item. In all families of keys that the tests try (short strings,
 /// pairs and triples of them, integers, tuples, byte strings that differ in one bit, paths, numbers as text), no two
-/// keys have the same hash. Integers of equal value and different width may have the same hash: whether `7_u32` and
-/// `7_u64` are one item depends on the hasher, so do not mix types. If you implement [`Hash`](core::hash::Hash)
-/// yourself, mark the end of each part, as the standard library does: otherwise `("a", "bc")` and `("ab", "c")` are one
-/// item.
+/// keys have the same hash. But integers of equal value and different width may have the same hash: with this hasher,
+/// `7_u32` and `7_u64` are one item today. So use one type for the items of a filter. If you implement
+/// [`Hash`](core::hash::Hash) yourself, mark the end of each part, as the standard library does: otherwise `("a",
+/// "bc")` and `("ab", "c")` are one item.
 ///
 /// # Keys from an adversary
 ///
 /// The seed protects against accidents, and against keys that were chosen without seeing the filter's answers. It does
-/// not protect against an attacker who studies this hasher and sees answers or times. For keys from an adversary use a
+/// not protect against an adversary who studies this hasher and sees answers or times. For keys from an adversary use a
 /// keyed hash: a [`KeyedHashBuilder`], or `std::hash::RandomState` for a filter that is never restored. The
 /// [cookbook](crate::cookbook#keys-from-an-adversary) says what it costs.
 ///

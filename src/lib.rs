@@ -1,8 +1,8 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
 //! It answers "is x in the set?" with few false positives and no false negatives, in 17 bits per item, or 22 if it
-//! [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of a database, a disk or
-//! another machine, it skips lookups of keys that do not exist.
+//! [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of a slow store, it skips
+//! lookups of keys that do not exist.
 //!
 //! ```
 //! use coucal::GrowableCuckooFilter;
@@ -17,15 +17,15 @@
 //! assert!(!filter.contains("egg"));
 //! ```
 //!
-//! * [`cookbook`]: recipes, from a filter in front of a database to models with loom
+//! * [`cookbook`]: recipes, with an index by question
 //! * [`growth`]: filters without a size, and how their false-positive rate rises
 //! * [`design`]: how a table works; [`proofs`]: why a lookup misses nothing
 //!
 //! # Filter, maplet or expiring filter?
 //!
 //! A [`CuckooFilter`] answers "is x in the set?". A [`CuckooMaplet`] stores a small value with each key, and answers
-//! "which values may x have?": one maplet replaces a filter for each of 64 partitions. Each bit of a value doubles the
-//! false answers, so use a filter where yes or no is enough.
+//! "which values may x have?": one maplet replaces 64 filters for 64 partitions. Each bit of a value doubles the false
+//! answers, so use a filter if yes or no is enough.
 //!
 //! ```
 //! use coucal::CuckooMaplet;
@@ -38,9 +38,9 @@
 //! # Ok::<(), coucal::Error>(())
 //! ```
 //!
-//! An [`ExpiringCuckooFilter`] answers "was x seen lately?". It forgets what is older than its
-//! [window](ExpiringCuckooFilter#guarantees), in one table and without a thread. The window is some time, as below, or
-//! [the last n items](ExpiringCuckooFilter#a-window-of-items).
+//! An [`ExpiringCuckooFilter`] answers "was x seen lately?". It forgets items that are older than its
+//! [window](ExpiringCuckooFilter#guarantees), without a thread. The window is some time, or [the last n
+//! items](ExpiringCuckooFilter#a-window-of-items).
 //!
 //! ```
 //! use std::time::Duration;
@@ -57,24 +57,24 @@
 //! # Constructors
 //!
 //! `n` is the number of items, copies included; `max` the largest number of items; `rate` the highest acceptable
-//! false-positive rate; `hasher` a [`StableHashBuilder`]. `bytes` and `file` (any reader) hold a
+//! false-positive rate; `hasher` a [`StableHashBuilder`]. `bytes` and `file` (any reader) contain a
 //! [snapshot](#snapshots).
 //!
 //! | what you know | constructor |
 //! |---|---|
 //! | the number of items | `CuckooFilter::with_capacity(n)` |
-//! | the same; errors in place of panics and aborts | `CuckooFilter::builder().capacity(n).build()?` |
+//! | the same; errors, no panics | `CuckooFilter::builder().capacity(n).build()?` |
 //! | a hasher | `CuckooFilter::with_capacity_and_hasher(n, hasher)` |
-//! | the rate: the smallest [layout](AnyLayout) for it | `CuckooFilter::with_capacity_and_rate(n, rate)?` |
+//! | the rate: the smallest [layout](AnyLayout) | `CuckooFilter::with_capacity_and_rate(n, rate)?` |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?` |
-//! | nothing: the filter [grows](#growth) | `GrowableCuckooFilter::new()` |
-//! | the number of items at first: the filter grows from there | `GrowableCuckooFilter::with_capacity(n)` |
+//! | nothing: it [grows](#growth) | `GrowableCuckooFilter::new()` |
+//! | the number of items at first | `GrowableCuckooFilter::with_capacity(n)` |
 //! | the largest number of items | `GrowableCuckooFilter::builder().max_capacity(max).build()?` |
 //! | the layout's name, at run time | `CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?` |
-//! | the number of pairs, the bits of a value | `CuckooMaplet::with_capacity(n, 6)` |
-//! | the bits of a value: the maplet grows | `GrowableCuckooMaplet::new(6)` |
-//! | the number of items and of generations | `ExpiringCuckooFilter::with_capacity(n, 4)` |
-//! | the number of generations: the filter grows | `GrowableExpiringCuckooFilter::new(4)` |
+//! | the number of pairs, and the bits of a value | `CuckooMaplet::with_capacity(n, 6)` |
+//! | the bits of a value: it grows | `GrowableCuckooMaplet::new(6)` |
+//! | the number of items, and of generations | `ExpiringCuckooFilter::with_capacity(n, 4)` |
+//! | the number of generations: it grows | `GrowableExpiringCuckooFilter::new(4)` |
 //! | how long to remember | `GrowableExpiringCuckooFilter::builder().generations(10).every(minute).build()?` |
 //! | a snapshot in a file | `CuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
 //! | a snapshot in memory | `CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?` |
@@ -88,16 +88,16 @@
 //! | what you need of the hasher | hasher |
 //! |---|---|
 //! | speed | [`DefaultHashBuilder`], the default: a random seed for each filter |
-//! | the same hashes in another run or on another machine, for [snapshots](#snapshots) and merges | [`StableHashBuilder::new(7)`](StableHashBuilder) |
-//! | the same, where [others choose the keys](cookbook#keys-from-an-adversary) | [`KeyedHashBuilder::new(key)`](KeyedHashBuilder): a secret key of 128 bits |
-//! | others choose the keys, and the filter is never restored | [`RandomState::new()`](std::hash::RandomState) |
+//! | the same hashes in another process, for [snapshots](#snapshots) and merges | [`StableHashBuilder::new(7)`](StableHashBuilder) |
+//! | the same, if [others choose the keys](cookbook#keys-from-an-adversary) | [`KeyedHashBuilder::new(key)`](KeyedHashBuilder): a secret key of 128 bits |
+//! | others choose the keys, and you take no snapshots | [`RandomState::new()`](std::hash::RandomState) |
 //! | none: keys are [hashed already](Prehashed) | [`NoHasher`] |
 //!
 //! # The type of a filter
 //!
-//! The parameters are a layout, [`Fp16x4`] by default, and a hasher; not the items. So a field is a `CuckooFilter`, or
-//! a `CuckooFilter<Fp16x4, RandomState>`. Growing maplets and expiring filters have [`AnyLayout`] by default:
-//! `GrowableCuckooMaplet<AnyLayout, RandomState>`. The types of the last column have only the hasher.
+//! The parameters are a layout and a hasher, and not the items. So a field is a `CuckooFilter`, or a
+//! `CuckooFilter<Fp16x4, RandomState>`. The default layout is [`Fp16x4`], or [`AnyLayout`] for growing maplets and
+//! growing expiring filters. The types in the last column have only the hasher.
 //!
 //! | | of fixed size | growing | layout chosen at run time |
 //! |---|---|---|---|
@@ -105,139 +105,130 @@
 //! | maplet | [`CuckooMaplet`] | [`GrowableCuckooMaplet`] | [`AnyCuckooMaplet`] |
 //! | expiring filter | [`ExpiringCuckooFilter`] | [`GrowableExpiringCuckooFilter`] | [`AnyExpiringCuckooFilter`] |
 //!
-//! Generic code takes a [`Filter<L, S>`](Filter) with the bound `L: Storage`: [`Storage`] has an example.
+//! For generic code, see [`Storage`].
 //!
 //! # Names
 //!
-//! * An item is a reference to any type with [`Hash`](core::hash::Hash), or its hash: [`&Prehashed(hash)`](Prehashed).
-//! * `_many` takes a slice, and writes the answers to another one: [`contains_many`](CuckooFilter::contains_many),
-//!   [`replace_many`](CuckooMaplet::replace_many). It hides the latency of memory in a filter larger than the cache.
-//! * `_each` returns the answers in a `Vec`: [`contains_each`](CuckooFilter::contains_each).
-//! * `_all` inserts from an iterator: [`insert_all`](CuckooFilter::insert_all).
+//! * An item is a reference to a [`Hash`](core::hash::Hash) type, or to a hash: [`&Prehashed(hash)`](Prehashed).
+//! * [`_many`](CuckooFilter::contains_many) takes a slice, and writes the answers to another slice. It hides the
+//!   latency of memory in a filter larger than the cache.
+//! * [`_each`](CuckooFilter::contains_each) returns the answers in a `Vec`.
+//! * [`_all`](CuckooFilter::insert_all) inserts from an iterator.
 //!
 //! # Which insert?
 //!
 //! | to store | call | memory for a second equal item |
 //! |---|---|---|
-//! | a set with removals, or a multiset | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded; [`count`](CuckooFilter::count) | one more slot, until its two buckets are full; then one entry of the [stash](#what-finds-no-room) for all further copies |
+//! | a set with removals, or a multiset | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded; [`count`](CuckooFilter::count) | one more slot until its two buckets are full, then a counter in the [stash](#what-finds-no-room) |
 //! | a set without removals (deduplication) | [`insert_if_absent`](CuckooFilter::insert_if_absent); [`insert_if_absent_many`](CuckooFilter::insert_if_absent_many) says which items are new, [`insert_if_absent_all`](CuckooFilter::insert_if_absent_all) how many | none: `Ok(false)` |
 //! | one value for each key, or a counter | [`CuckooMaplet::insert_if_absent`]; then [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) | none: `Ok(false)` |
 //! | several values for each key | [`CuckooMaplet::insert`] | one more slot |
 //! | several values, each pair once | [`CuckooMaplet::insert_pair_if_absent`] | none: `Ok(false)` |
-//! | what was seen lately | [`ExpiringCuckooFilter::insert`] | none: `Ok(false)`, remembered from now on |
-//! | what was first seen lately | [`ExpiringCuckooFilter::insert_if_absent`] | none: `Ok(false)`, remembered from the first insert on |
+//! | items seen lately | [`ExpiringCuckooFilter::insert`] | none: `Ok(false)`, remembered from now on |
+//! | items first seen lately | [`ExpiringCuckooFilter::insert_if_absent`] | none: `Ok(false)`, remembered from the first insert on |
 //!
-//! **Call `remove` once for each `insert`, and never after `insert_if_absent` of a filter.** A filter cannot tell apart
-//! the items of one *class*: those with the same fingerprint and the same two buckets. An item for which
-//! `insert_if_absent` returned `Ok(false)` may rely on the copy of *another* item of its class, and is missed when that
-//! item is removed. If a million items are inserted by `insert_if_absent` into a filter of that capacity, and the even
-//! ones are removed, about 30 of the 500,000 odd ones are missed; about 15, if only items are removed for which it
-//! returned `Ok(true)`. The [cookbook](cookbook#why-insert_if_absent-and-remove-do-not-go-together) shows the ways out.
+//! **Call `remove` once for each `insert`, and never on a filter that `insert_if_absent` has filled.** A filter cannot
+//! tell apart the items of one *class*: those with the same fingerprint and the same two buckets. If `insert_if_absent`
+//! returned `Ok(false)` for an item, this item may rely on the copy of *another* item of its class. When that other
+//! item is removed, lookups miss this one. If `insert_if_absent` fills a filter for a million items, and half of them
+//! are removed, lookups miss about 30 of the other half (15, if only new items are removed). The
+//! [cookbook](cookbook#why-insert_if_absent-and-remove-do-not-go-together) shows the ways out.
 //!
-//! In a [growing](#growth) filter, early copies match more items than later ones. The class of an item has all copies
-//! that match it, and `remove` removes the one that stores the most bits of its hash.
+//! In a [growing](#growth) filter, copies that were stored early have fewer bits of the hash, and match more items. If
+//! several match, `remove` removes the one with the most bits.
 //!
 //! # Guarantees
 //!
 //! * **Wait-free lookups.** [`contains`](CuckooFilter::contains) takes a bounded number of steps, even if a writer is
-//!   stopped forever in the middle of a move. It takes no lock and writes nothing, with one exception: it counts an
-//!   [inconclusive](Stats::inconclusive_lookups) answer.
-//! * **No false negatives.** Every lookup finds an item whose insert returned and which nobody removed, also while
-//!   other inserts move it. (Some uses [break this](#if-a-lookup-misses-what-you-inserted).)
-//! * **Nothing is lost.** An operation that fails changes nothing.
+//!   stopped forever in the middle of a move. It takes no lock, and writes only a count of
+//!   [inconclusive](Stats::inconclusive_lookups) answers.
+//! * **No false negatives.** Every lookup finds an item whose insert returned and that nobody removed. [Some
+//!   uses](#if-a-lookup-misses-what-you-inserted) break this.
+//! * **Nothing is lost.** An operation that fails changes nothing. (A batch keeps the items before the failure.)
 //! * **Linearizable.** `insert`, `insert_if_absent`, `remove`, `count` and `contains` each take effect at one instant
-//!   between call and return, across all items: of two threads that each insert an item and then look up the other's,
-//!   at least one finds it. The items of one [class](#which-insert) share their copies. So `insert_if_absent`, `remove`
-//!   and `count` are about the class, and `contains` may be true for an absent item; in a growing filter, it may be
-//!   false afterwards, while other threads write.
-//! * **Predicted false positives.** About 2b·load/2<sup>f</sup> of the absent items are reported as present, for b
-//!   slots per bucket and fingerprints of f bits: 0.0119 % in a full filter of the default layout.
-//!   [`false_positive_rate`](CuckooFilter::false_positive_rate) gives the exact prediction at the present load.
-//!   [Growing](#growth) filters have another rate.
-//! * **Full means full.** A filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n items of any kind,
-//!   copies and collisions included. From 100,000 items on, it takes at most 17.2 bits per item in the default layout.
-//!   An insert fails only
-//!   * (a) in a filter of fixed size, when the slots in use and the entries of the [stash](#what-finds-no-room)
-//!     together reach the load at which its [layout](Layout) is full: 97.5 % by default;
+//!   between call and return, across all items: if two threads each insert an item and then look up the other's, at
+//!   least one finds it. `insert_if_absent`, `remove` and `count` act on a [class](#which-insert), whose items share
+//!   their copies. `contains` may be true for an absent item (and false later, if the filter grows).
+//! * **Predicted false positives.** A filter reports about 2b·load/2<sup>f</sup> of the absent items as present, for b
+//!   slots per bucket and fingerprints of f bits: 0.0119 % if it is full and has the default layout.
+//!   [`false_positive_rate`](CuckooFilter::false_positive_rate) predicts the exact rate at the present load.
+//!   [Growing](#growth) filters have a higher rate.
+//! * **Full means full.** A filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n items, copies and
+//!   collisions included, in at most 17.2 bits per item (default layout, 100,000 items or more). An insert fails only
+//!   * (a) in a filter of fixed size, when the slots in use and the [stashed](#what-finds-no-room) entries together
+//!     reach the load at which its [layout](Layout) is full: 97.5 % by default;
 //!   * (b) in a growing filter of maximum size, when they reach its [target load](growth) plus four percentage points;
 //!   * (c) if memory ends: the error is then [`NoMemoryToStore`](Error::NoMemoryToStore), and otherwise
 //!     [`Full`](Error::Full);
 //!   * (d) if the item has 2<sup>25</sup> - 1 copies in the stash.
-//! * **Growth without a pause.** A [growing filter](#growth) keeps all this while it grows.
+//! * **Growth without a pause.** A [growing](#growth) filter keeps all this while it grows.
 //! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Lookups never
-//!   wait for it. A writer waits for a fraction of a millisecond, whatever the size. It waits longer only if the thread
-//!   that takes the snapshot is preempted while it holds a lock, or if a large stash changes while it is copied.
+//!   wait for it. Writers wait for a fraction of a millisecond, whatever the size; longer only if (a) the thread that
+//!   takes the snapshot is preempted while it holds a lock, or (b) a large stash changes during its copy.
 //! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns a filter that this crate could have
 //!   made, or an error. It allocates in proportion to the bytes that it has read.
 //!
 //! # What finds no room
 //!
-//! Two buckets have room for 2b entries, 8 in the default layout. An item may have more copies, a key more values, and
-//! by chance many items may share their buckets. An entry for which no kicks make room goes to the
-//! [*stash*](design#the-stash), a small hash table beside the buckets: once, with the number of its copies.
+//! The two buckets of an item have room for 8 entries in the default layout. An item may have more copies, a key more
+//! values, and by chance too many items may share buckets. If no kicks make room for an entry, it goes to the
+//! [*stash*](design#the-stash), a small hash table beside the buckets. Equal copies share one stashed entry.
 //!
-//! There an entry takes several times the memory and the time. If items have several copies, or keys several values,
+//! A stashed entry takes several times the memory and the time. If items have several copies, or keys several values,
 //! tell the builder of a fixed filter or maplet ([`copies_per_item`](Builder::copies_per_item),
-//! [`values_per_key`](Builder::values_per_key)): then nearly all find room in the buckets.
+//! [`values_per_key`](Builder::values_per_key)): then few entries are stashed.
 //!
 //! # Growth
 //!
-//! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows a few buckets at a time: nothing is rebuilt.
-//! In the default layout it takes 21.3 bits per item, and up to a twentieth more from a million items on. Its
-//! false-positive rate is 0.019 % at 384 items, 0.23 % (one in 430) at a million, and 0.42 % at a thousand million:
-//! each doubling adds 0.019 percentage points. To bound it, give the builder a [rate](Builder::false_positive_rate).
-//! [`growth`] has the figures of each layout, the costs, and the end of growth, and explains doubled entries.
+//! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows a few buckets at a time. In the default
+//! layout it takes 21.3 bits per item, and up to a twentieth more from a million items on. Its false-positive rate is
+//! 0.019 % at 384 items, 0.23 % (one in 430) at a million, and 0.42 % at a thousand million: each doubling adds 0.019
+//! percentage points. The builder takes a [bound](Builder::false_positive_rate) for the rate. See [`growth`].
 //!
 //! # Snapshots
 //!
 //! [`CuckooFilter::snapshot`] takes an image of a filter [at one instant](design#the-image-of-a-snapshot).
-//! [`CuckooFilter::restore`] makes a filter from [its bytes](Snapshot::as_bytes), on any machine, and
-//! [`CuckooFilter::merge`] adds the items of another filter. Use a [`StableHashBuilder`] or a [`KeyedHashBuilder`] for
-//! these: the random seed of the default hasher is lost when the process ends. A snapshot has 8 bytes for each bucket,
-//! and so takes nearly as much memory as the filter; [`Snapshot`] says exactly how much.
+//! [`CuckooFilter::restore`] makes a filter from the [bytes](Snapshot::as_bytes) of this image, on any machine.
+//! [`CuckooFilter::merge`] adds the items of another filter. To restore or merge in another process, use a
+//! [`StableHashBuilder`] or a [`KeyedHashBuilder`]: the default hasher has a random seed. A snapshot has 8 bytes for each
+//! bucket: [`Snapshot`] says exactly how much.
 //!
 //! # Limits
 //!
-//! * **A filter of fixed size never grows.** When it is full, inserts return [`Full`](Error::Full), or
-//!   [`WindowFull`](Error::WindowFull) in an expiring filter. Nothing has changed then, and the caller decides: remove
-//!   items, or [rebuild](cookbook#rebuild-and-swap). A [growing](#growth) filter returns the same errors at its
-//!   maximum.
-//! * **Remove only what was inserted**: any other removal may remove the copy of another item, which is then missed.
-//! * **Some answers are not of one instant.** [`len`](CuckooFilter::len), and every figure that is computed from it, is
-//!   exact only while no thread writes. A batch is one operation for each item. During a
-//!   [`clear`](CuckooFilter::clear), lookups may find some items and miss others. [`Full`](Error::Full) may count items
-//!   that other threads remove during the call.
+//! * **A filter of fixed size fills up**, and so does a [growing](#growth) one when growth ends. Inserts then return
+//!   [`Full`](Error::Full), or [`WindowFull`](Error::WindowFull): [what to do](cookbook#when-the-filter-is-full).
+//! * **Some answers are not of one instant.** [`len`](CuckooFilter::len), and every figure computed from it, is exact
+//!   only while no thread writes. A batch is one operation for each item. During a [`clear`](CuckooFilter::clear),
+//!   lookups find some items and miss others.
 //! * **Items are equal if their hashes are equal.** `"egg"` and `String::from("egg")` are one key, `"egg"` and `b"egg"`
-//!   two. `7_u32` and `7_u64` are two with a [`StableHashBuilder`]; with the default hasher they are one today, and
-//!   `7_i64` is another. So use [one type](cookbook#keys-of-several-types) for the keys of a filter.
-//! * **Items are not stored**: a filter cannot list them, and cannot be converted to another layout or initial
-//!   capacity.
+//!   two. Whether `7_u32` and `7_u64` are one depends on the hasher. So use [one type](cookbook#keys-of-several-types)
+//!   for the keys of a filter.
+//! * **Items are not stored**: a filter cannot list them, nor be converted to another layout or initial capacity.
 //! * **After `fork`, a child process may only look up** in the filters of its parent. Any other operation may wait
-//!   forever for a lock of a thread that is not in the child. (`std::process::Command` is safe: the new program has no
-//!   filter.)
+//!   forever for a lock of a thread that the child does not have. (`std::process::Command` is safe.)
 //!
 //! # If a lookup misses what you inserted
 //!
-//! This table has all causes, the most frequent first. If none of them applies, please report a bug.
+//! This table has all causes, the most frequent first. If none applies, please report a bug.
 //!
 //! | cause | what to do |
 //! |---|---|
-//! | The insert returned an error, such as [`Full`](Error::Full). | Handle it: [when the filter is full](cookbook#when-the-filter-is-full). |
-//! | The lookup began before the insert returned, or ran during a [`clear`](CuckooFilter::clear). | Insert first, then let others know of the item. |
-//! | The key has another type, or other bytes: `7_u32` and `7_u64`, `"egg"` and `b"egg"`. | Use [one type](cookbook#keys-of-several-types) for the keys. |
-//! | `remove` was called for an item that was not inserted, or more often than it was inserted: for what a lookup found, or when a message came twice. | Call it once for each `insert` that succeeded: [upserts and rollbacks](cookbook#upserts-overwrites-and-rollbacks), [messages that come twice](cookbook#messages-that-come-twice). |
-//! | `remove` was called on a filter or a maplet that [`insert_if_absent`](#which-insert) has filled, or with the old value of a pair that was [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update). | Use `insert` and `remove` in pairs, and remove the value that is there. |
-//! | [`update`](CuckooMaplet::update), [`replace`](CuckooMaplet::replace) or [`remove_value`](CuckooMaplet::remove_value) changed or removed the pair: its key collides with another one, or it had the removed value. | Use values by which pairs can be told apart; store counters only with `update` and `insert_if_absent`. |
-//! | During a [`merge`](CuckooFilter::merge) that failed, items of the other filter were removed, or an `insert_if_absent` returned `Ok(false)`. | See what a merge forbids. |
-//! | The filter was [restored](#snapshots) from a snapshot that was taken before the insert. | [Insert again](cookbook#keep-a-filter-across-restarts) what came after it. |
-//! | A [`Prehashed`] hash or a [`Hash`](core::hash::Hash) implementation differs on another machine or in another release: that of an `enum`, or of a type of the standard library. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |
-//! | A view [trusted](CuckooFilterView::from_trusted_bytes) damaged bytes, or its bytes changed later. | Use [`from_bytes`](CuckooFilterView::from_bytes), which checks them. |
-//! | An [`ExpiringCuckooFilter`] has forgotten the item: its window has passed, [the filter was full](Builder::forget_oldest_when_full), or the insert was an `insert_if_absent` that returned `Ok(false)`. | See what it [promises](ExpiringCuckooFilter#guarantees). |
+//! | The insert returned an error, such as [`Full`](Error::Full). | [Handle it](cookbook#when-the-filter-is-full). |
+//! | The lookup began before the insert returned, or ran during a [`clear`](CuckooFilter::clear). | Insert first, then announce the item. |
+//! | The key has [another type or other bytes](#limits). | Use [one type](cookbook#keys-of-several-types) for the keys. |
+//! | `remove` was called for an item that was not inserted, or more often than it was: because a lookup found it, or a message came twice. | Call it once for each `insert` that succeeded: [upserts](cookbook#upserts-overwrites-and-rollbacks), [messages](cookbook#messages-that-come-twice). |
+//! | `remove` was called on a filter or a maplet that [`insert_if_absent`](#which-insert) has filled. | Use `insert` and `remove` in pairs. |
+//! | `remove` was called with the old value of a pair that was [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update). | Remove the value that the pair has now. |
+//! | [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) changed the pair, because its key collides with another; or [`remove_value`](CuckooMaplet::remove_value) removed it. | Use values that tell pairs apart; for counters, call only `insert_if_absent` and `update`. |
+//! | During a [`merge`](CuckooFilter::merge) that failed, items of the other filter were removed, or an `insert_if_absent` returned `Ok(false)`. | See what `merge` forbids. |
+//! | The filter was [restored](#snapshots) from an older snapshot. | [Insert again](cookbook#keep-a-filter-across-restarts) what came after the snapshot. |
+//! | A [`Prehashed`] hash or a [`Hash`](core::hash::Hash) implementation differs on another machine or in another release, as that of an `enum` or of a standard type may. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |
+//! | A view [trusted](CuckooFilterView::from_trusted_bytes) damaged bytes, or its bytes changed later. | Check them: [`from_bytes`](CuckooFilterView::from_bytes). |
+//! | An [`ExpiringCuckooFilter`] has forgotten the item: its window has passed, [the filter was full](Builder::forget_oldest_when_full), or `insert_if_absent` returned `Ok(false)`. | See what it [promises](ExpiringCuckooFilter#guarantees). |
 //!
 //! # What blocks, on whom, and how long
 //!
-//! Buckets are grouped into *stripes*, up to 4,096 of them, each with a lock. Writers lock them in ascending order, so
-//! they cannot deadlock.
+//! A *stripe* is a group of buckets with a lock. Writers lock stripes in ascending order, so they cannot deadlock.
 //!
 //! | operation | waits for |
 //! |---|---|
@@ -246,19 +237,16 @@
 //! | an insert that splits buckets of a growing filter, `reserve` | also other splits, and the allocator; at up to five sizes, every stripe |
 //! | `snapshot`, `merge`, `clear` | each other, growth, `remove_value`, `advance`, and every stripe |
 //!
-//! [Another table](design#what-each-operation-waits-for) has all cases, and says what each operation holds.
-//! [Maplets](CuckooMaplet#what-blocks) and [expiring filters](ExpiringCuckooFilter#what-blocks) have tables of their
-//! own. A thread that is stopped while it holds a stripe stops the writers that need this stripe, but no lookup.
-//! ([`design`] says how a writer waits.)
+//! Other tables have [all cases](design#what-each-operation-waits-for), [maplets](CuckooMaplet#what-blocks) and
+//! [expiring filters](ExpiringCuckooFilter#what-blocks). A thread that is stopped while it holds a stripe stops the
+//! writers that need this stripe, but no lookup.
 //!
 //! # Features
 //!
-//! | feature | what it adds |
+//! | feature (off by default) | what it adds |
 //! |---|---|
-//! | `serde` | a [`Snapshot`], views, and filters, maplets and expiring filters with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as the bytes of a [snapshot](#snapshots). With another seed, a [clock](Builder::every) or [`forget_oldest_when_full`](Builder::forget_oldest_when_full), it is an error: serialize the `snapshot()`. A view is deserialized with the hasher `H::default()` |
-//! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter). Otherwise nothing |
-//!
-//! Neither is on by default.
+//! | `serde` | a [`Snapshot`], views, and filters with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as [snapshots](#snapshots). Other seeds, and expiring filters that end generations by themselves, are an error: serialize the `snapshot()` |
+//! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter) |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]
 

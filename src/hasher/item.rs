@@ -8,10 +8,10 @@ use core::ptr;
 /// An item of a filter, or a key of a maplet, with the hasher `S`: every type that implements [`Hash`], and
 /// [`Prehashed`].
 ///
-/// Implement it for a type that does not implement `Hash`, but knows its own 64-bit hash. Any hash that tells items
+/// Implement `Item` for a type that does not implement `Hash`, but knows its own 64-bit hash. Any hash that tells items
 /// apart is good enough, even consecutive integers: the filter mixes its bits. To use iterators and slices of
-/// references to the type, implement it for `&YourType`, too: for references, the crate only has the implementation by
-/// `Hash`.
+/// references to the type, also implement `Item` for `&YourType`: the crate implements it only for references to types
+/// with `Hash`.
 ///
 /// # Examples
 ///
@@ -57,9 +57,9 @@ impl<T: Hash + ?Sized, S: BuildHasher> Item<S> for T {
 /// The hash of an item or a key, in place of the item. Use it to hash an item once for many filters, or on another
 /// machine.
 ///
-/// It stands for the item with this hash. For a filter with a hasher, [`hash_of`](crate::CuckooFilter::hash_of) returns
-/// the hash. A filter that only takes hashes has the hasher [`NoHasher`](crate::NoHasher). Any hash that tells items
-/// apart is good enough, even consecutive integers: the filter mixes its bits.
+/// For a filter with a hasher, [`hash_of`](crate::CuckooFilter::hash_of) returns the hash of an item. A filter that
+/// takes only hashes has the hasher [`NoHasher`](crate::NoHasher). Any hash that tells items apart is good enough, even
+/// consecutive integers: the filter mixes its bits.
 ///
 /// # Examples
 ///

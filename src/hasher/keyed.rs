@@ -8,9 +8,9 @@ use siphasher::sip::SipHasher13;
 /// A hasher with a secret key, for keys from an adversary in filters that are stored or exchanged. Without the key,
 /// nobody can compute keys that collide.
 ///
-/// It is SipHash-1-3, as `std::hash::RandomState` is, but the key of a `RandomState` is lost when the process ends. The
-/// hashes are the same on every machine, in every run and in every release of this crate, as those of a
-/// [`StableHashBuilder`](crate::StableHashBuilder) are. [Its
+/// The algorithm is SipHash-1-3, that of `std::hash::RandomState`. But the key of a `RandomState` is lost when the
+/// process ends. The hashes are the same on every machine, in every run and in every release of this crate, as those of
+/// a [`StableHashBuilder`](crate::StableHashBuilder) are. [Its
 /// documentation](crate::StableHashBuilder#what-is-not-stable) says which bytes the types of items write, and which
 /// types do not write the same bytes everywhere. The [cookbook](crate::cookbook#keys-from-an-adversary) says what the
 /// key costs.
@@ -23,9 +23,9 @@ use siphasher::sip::SipHasher13;
 /// * **Store the key where the adversary does not see it**, in a file or among your secrets. A snapshot does not
 ///   contain the key. It contains the hash of a fixed input, by which [`restore`](crate::CuckooFilter::restore) detects
 ///   another key.
-/// * **If the key is lost**, no snapshot of the filter can be restored. **If the key leaks**, this hasher resists no
-///   more than a `StableHashBuilder`. In both cases make a new key, and fill a new filter from the items: a filter does
-///   not contain the items, so it cannot change its key.
+/// * **If the key is lost**, no snapshot of the filter can be restored. **If the key leaks**, this hasher resists an
+///   adversary no better than a `StableHashBuilder`. In both cases make a new key, and fill a new filter from the
+///   items: a filter does not contain the items, so it cannot change its key.
 /// * **Do not show the hashes.** They do not reveal the key, but they reveal which of their items collide.
 /// * `Debug` does not print the key, and no method returns it. It is not wiped from memory.
 ///

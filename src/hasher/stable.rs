@@ -7,9 +7,9 @@ use core::hash::{BuildHasher, Hasher};
 #[derive(Clone, Copy, Debug)]
 struct HashState(u64, u64);
 
-/// The first 64 bits of the fractions of pi, with their halves exchanged, and of the golden ratio. With a seed equal to
-/// the first number, or nearly equal, one word of the state has no bits set, or few, and short keys have the same hash.
-/// So the first number must not be one that a user may choose as a seed.
+/// The first 64 bits of the fractions of pi, with their halves exchanged, and of the golden ratio. With a seed that is
+/// equal to the first number, or nearly equal, one word of the state has few bits set, or none, and short keys have the
+/// same hash. So the first number must not be one that a user may choose as a seed.
 const START: HashState = HashState(0x85a3_08d3_243f_6a88, 0x9e37_79b9_7f4a_7c15);
 
 impl HashState {
@@ -49,9 +49,9 @@ fn short_word(bytes: &[u8]) -> u64 {
 /// crate: for filters that are stored, or that are exchanged between processes.
 ///
 /// The hash has 64 bits. It depends on the seed and on the bytes that the [`Hash`](core::hash::Hash) implementation of
-/// the item writes, but not on how they are divided into calls. (Some items do not write the same bytes everywhere:
-/// [see below](#what-is-not-stable).) A single number is written with the lowest byte first, and `usize` and `isize` as
-/// numbers of 64 bits. The bytes of some types:
+/// the item writes, but not on how these bytes are divided into calls. (Some items do not write the same bytes
+/// everywhere: [see below](#what-is-not-stable).) A single number is written with the lowest byte first, and `usize`
+/// and `isize` as numbers of 64 bits. The bytes of some types:
 ///
 /// | item | bytes | hash of the example, seed 0 |
 /// |---|---|---|
@@ -78,8 +78,9 @@ fn short_word(bytes: &[u8]) -> u64 {
 /// * A derived `Hash` of a `struct` follows the order of its fields.
 /// * Paths differ between systems.
 /// * For slices, arrays and vectors of integers of more than one byte, the standard library writes the integers as they
-///   are in memory: with the lowest byte first on x86-64, ARM and most others, but not on a big-endian machine. In
-///   them, `usize` and `isize` are as long as pointers are. Tuples of integers are stable, and so are bytes.
+///   are in memory: with the lowest byte first on x86-64, ARM and most other machines, but not on a big-endian machine.
+///   In such a slice, `usize` and `isize` have the length of a pointer. Tuples of integers are stable, and so are
+///   bytes.
 /// * `Ipv4Addr` and `Ipv6Addr` write their bytes as one integer of the machine, in the opposite order on a big-endian
 ///   machine. So do `IpAddr` and `SocketAddr`. Use `octets()` of the address as the key, because bytes are stable.
 ///

@@ -61,7 +61,7 @@ pub(crate) struct Expiry {
     /// 0 if the caller has not set it.
     pub(crate) generations: u32,
     pub(crate) period: Option<Duration>,
-    /// The number of new items of a generation.
+    /// The number of new items after which a generation ends.
     pub(crate) items: Option<usize>,
     /// The clock that the caller has set.
     pub(crate) now: Option<fn() -> Duration>,
@@ -118,10 +118,11 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     ///   copies, or keys have several values, and the builder was [not told](Self::values_per_key).
     /// * A snapshot. While it is taken, it needs twice the memory of the table.
     ///
-    /// It takes the place of a [capacity](Self::capacity): the filter is built for as many items as the memory has room
-    /// for. A growing filter without a [maximum](Self::max_capacity) gets the maximum that the memory has room for. If
-    /// the number of items is also given, it must fit. With a [rate](Self::false_positive_rate), the filter may be
-    /// built for fewer items than the memory has room for at this rate, mostly in small tables.
+    /// This call takes the place of a [capacity](Self::capacity): the filter is built for as many items as the memory
+    /// has room for. A growing filter without a [maximum](Self::max_capacity) gets the maximum that the memory has room
+    /// for. If you also give the number of items, the memory must have room for them. With a
+    /// [rate](Self::false_positive_rate), the filter may be built for fewer items than the memory has room for at this
+    /// rate, mostly in small tables.
     ///
     /// # Examples
     ///
@@ -145,11 +146,11 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// Sets the maximum number of bytes of a [snapshot](crate#snapshots) of the filter, as [`Figures::snapshot_bytes`]
-    /// counts them: the size of the packet, block or page that must hold it. Stashed items are not included, and each
-    /// of them takes 16 bytes: a filter of fixed size with distinct items has none, or very few.
+    /// counts them: the size of the packet, block or page that must hold the snapshot. Stashed items are not included.
+    /// Each of them takes 16 bytes, but a filter of fixed size with distinct items has none, or very few.
     ///
-    /// It takes the place of a [capacity](Self::capacity), as [`memory_bytes`](Self::memory_bytes) does. If both are
-    /// given, the filter keeps both bounds.
+    /// This call takes the place of a [capacity](Self::capacity), as [`memory_bytes`](Self::memory_bytes) does. If both
+    /// are given, the filter keeps both bounds.
     ///
     /// # Examples
     ///
@@ -167,10 +168,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         self
     }
 
-    /// Sets the highest acceptable false-positive rate, between 0 and 1. A filter of fixed size keeps it when it holds
-    /// its capacity; a growing filter, when it holds its [maximum capacity](Self::max_capacity), or 2^40 items if it
-    /// has no maximum. [Merges](crate::CuckooFilter::merge) keep it, too: a merge that would exceed it returns an
-    /// error.
+    /// Sets the highest acceptable false-positive rate, between 0 and 1. A filter of fixed size keeps this rate up to
+    /// its capacity. A growing filter keeps it up to its [maximum capacity](Self::max_capacity), or up to 2^40 items
+    /// without a maximum. A [merge](crate::CuckooFilter::merge) that would exceed the rate returns an error.
     ///
     /// If the layout cannot keep this rate, [`build`](Self::build) fails and names a layout that can. With
     /// [`any_layout`](Self::any_layout), `build` chooses the smallest such layout. The default is the rate of the
@@ -399,9 +399,9 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self
     }
 
-    /// Sets the target load, which is the share of slots in use that the filter keeps while it grows. It is rounded to
-    /// the nearest thousandth. It lies between 0.5 and the highest target load of the [layout](Growable), or 0.01 less
-    /// in a maplet or an expiring filter. The default is the target load of the layout.
+    /// Sets the target load: the share of slots in use that the filter keeps while it grows, rounded to the nearest
+    /// thousandth. The lowest target load is 0.5. The highest depends on the [layout](Growable); in a maplet or an
+    /// expiring filter it is 0.01 less. The default is the target load of the layout.
     ///
     /// A higher load takes less memory. A lower load makes inserts faster, because fewer of them must kick, and makes
     /// the false-positive rate lower, in proportion to the load. In the default layout:

@@ -33,7 +33,7 @@ use crate::table::whole::generations::{Clock, Stamping};
 pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
     pub(crate) inner: Inner<L, ValueBits, S>,
     pub(crate) timer: Option<Timer>,
-    /// Ends generations by the number of their new items, if something has set it.
+    /// The number of new items after which a generation ends, if it is set, and the count of new items.
     quota: Option<Quota>,
     /// Whether an insert that finds the filter full ends generations to make room.
     forgets_oldest: bool,
@@ -43,14 +43,15 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 
 /// An expiring filter: it answers "was this seen lately?" for many threads, in one table.
 ///
-/// In a struct: `seen: ExpiringCuckooFilter`, for items of any type ([with a hasher, growing, of any
-/// layout](crate#the-type-of-a-filter)).
+/// In a struct, write `seen: ExpiringCuckooFilter`, for items of any type. With another hasher or layout, [name them in
+/// the type](crate#the-type-of-a-filter).
 ///
 /// Time passes in *generations*. The filter remembers N of them, the present one included; N is from 2 to 256.
 /// [`advance`](ExpiringCuckooFilter::advance) forgets the oldest generation and begins the next one. Call it from a
-/// thread, from an interval of your async runtime, or after a number of items; or let inserts call it [as time
-/// passes](#time). An item belongs to the generation in which it was inserted last, or
-/// [first](ExpiringCuckooFilter::insert_if_absent). The N remembered generations are the *window*.
+/// thread, or from an interval of your async runtime. Or let inserts call it [as time passes](#time), or [after a
+/// number of new items](#a-window-of-items). An item belongs to the generation of its last
+/// [`insert`](ExpiringCuckooFilter::insert); with [`insert_if_absent`](ExpiringCuckooFilter::insert_if_absent), to that
+/// of its first insert within the window. The N remembered generations are the *window*.
 ///
 /// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Items with
 /// equal hashes are equal, as in a [`CuckooFilter`](crate::CuckooFilter). If your code panics, the filter stays valid.
@@ -64,13 +65,13 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 ///   call n + N of `advance` begins. Every lookup finds it, whatever other threads do.)
 /// * **Forgotten**: after N calls of `advance` that began when its insert had returned, an item is found no more often
 ///   than one that was never inserted, unless it was inserted again. One exception: in a growing filter, an item that
-///   was inserted when the filter was much smaller is found several times as often. The reason is that another item was
-///   taken for it; its entry is remembered as long as that other item.
+///   was inserted when the filter was much smaller is found several times as often. The reason: another item may have
+///   been taken for it, and then their common entry is remembered as long as that other item.
 /// * **Few others**: an item that was not seen is found at the [rate](ExpiringCuckooFilter::false_positive_rate) of a
 ///   maplet. Only the items of the window determine this rate. [`insert`](ExpiringCuckooFilter::insert) makes the same
 ///   mistake: it takes such an item for seen. In a growing filter, the rate is
-///   [higher](crate::ExpiringBuilder::growable): one in 900, with 16 generations, ten million items, and no other
-///   choices of yours.
+///   [higher](crate::ExpiringBuilder::growable): one in 900 with 16 generations, ten million items, and defaults
+///   otherwise.
 /// * **One `true`**: if several threads insert a new item at once, exactly one of them gets `true`.
 /// * **Lookups are wait-free**: [`contains`](ExpiringCuckooFilter::contains) takes a bounded number of steps, whatever
 ///   other threads do, even if one is stopped in the middle of an `advance`. Lookups do not know of generations: they
@@ -84,26 +85,26 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # What blocks
 ///
-/// Where a cell says *as `insert_if_absent`*, the row of that operation applies: of the [table of the
-/// crate](crate::design#what-each-operation-waits-for), or for `get`, `replace` and `remove_value` of the table of
-/// [maplets](crate::CuckooMaplet#what-blocks).
+/// A cell with *as `insert_if_absent`* refers to the row of that operation. The rows of `get`, `replace` and
+/// `remove_value` are in the table of [maplets](crate::CuckooMaplet#what-blocks), all others in the [table of all
+/// operations](crate::design#what-each-operation-waits-for).
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
 /// | `contains` | as `contains`: nobody | nothing |
 /// | `age` | as `get` | the same |
-/// | `insert`, item of the present generation | nobody, unless the item is moved meanwhile, or something of its version group is stashed: then as `get` | nothing |
+/// | `insert`, item of the present generation | nobody; as `get` if the item is moved meanwhile, or if something of its version group (one of at most 1,024 groups of items) is stashed | nothing |
 /// | `insert` of any other item, `insert_if_absent` | as `insert_if_absent`; for an item of an older generation as `replace`; again if another thread changed the item first | the same |
 /// | `advance` | as `remove_value` | the same |
-/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N generations have passed. If another thread advances already: nobody if it ends one generation, or this thread if it ends several | the same |
+/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N generations have passed. If another thread advances already: nobody if that thread ends one generation, and that thread if it ends several | the same |
 ///
 /// # Why nothing can be removed
 ///
 /// Items that a filter cannot tell apart share one entry, as with [`insert_if_absent`](crate#which-insert). If one of
 /// them could be removed, lookups would miss the others within their window. For the same reason two expiring filters
-/// cannot be merged. [`clear`](ExpiringCuckooFilter::clear) forgets all items. (A maplet with [one pair for each
-/// insert](crate::CuckooMaplet::insert) can remove pairs. If its values are generations,
-/// [`remove_value`](crate::CuckooMaplet::remove_value) forgets one.)
+/// cannot be merged. [`clear`](ExpiringCuckooFilter::clear) forgets all items. (If you must remove items, use a maplet
+/// whose values are generations, with [one pair for each insert](crate::CuckooMaplet::insert):
+/// [`remove_value`](crate::CuckooMaplet::remove_value) forgets a generation.)
 ///
 /// # Time
 ///
@@ -111,22 +112,22 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 /// the clock first. If a generation is due, the insert advances before it stores anything.
 ///
 /// * **Remembered**: an item is found for at least (N - 1) periods after its insert was called, by the clock.
-/// * **Forgotten**: when N periods have passed since its insert returned, the next insert of any item forgets it first.
-///   This may happen later if several threads insert at the end of a generation: then the next generation counts from
-///   the end of the advance. All items that are remembered at that time are forgotten later by this delay, which is
-///   mostly the time of an advance.
-/// * **One thread advances**, and the others go on. An insert waits for it only if nobody has inserted for a whole
-///   period.
+/// * **Forgotten**: when N periods have passed since the insert of an item returned, the next insert of any item
+///   forgets it first. This may happen later if several threads insert at the end of a generation: then the next
+///   generation counts from the end of the advance. All items that are remembered at that time are forgotten later by
+///   this delay, which is mostly the time of an advance.
+/// * **One thread advances**, and the others go on. An insert waits for that thread only if nobody has inserted for a
+///   whole period.
 /// * **A period shorter than a sweep** gets longer: between two [sweeps](#what-an-advance-costs) passes at least the
-///   time that the first one took, or one period if that is less. Otherwise inserts would do nothing but sweep. An item
-///   is still remembered as long as promised, or longer. So choose a period that is several times as long as a sweep.
+///   time that the first one took, or one period if that is less. (Otherwise inserts would only sweep.) An item is
+///   still remembered as long as promised, or longer. So choose a period that is several times as long as a sweep.
 ///   [`stats`](ExpiringCuckooFilter::stats) says how long the [longest sweep](crate::Stats::longest_sweep) was.
 /// * **Lookups do not read the clock.** If nobody inserts, nothing is forgotten: call
 ///   [`advance_if_due`](ExpiringCuckooFilter::advance_if_due) before a lookup that matters, or from a thread of your
 ///   own. The first insert after a pause ends all generations that have passed. If these are N or more, it
 ///   [clears](ExpiringCuckooFilter::clear) the filter.
-/// * **An `advance` by hand** ends a generation early. The next generation ends when this one would have ended. So the
-///   window is up to one period shorter.
+/// * **An `advance` by hand** ends a generation early. The next generation ends when the ended one would have ended. So
+///   the window is up to one period shorter.
 /// * **The clock** is an [`Instant`](std::time::Instant). On Linux, for periods of one second or more, it is the coarse
 ///   clock of the system, which advances by 1 to 10 ms at a time: an item may be remembered for this much less. You can
 ///   also give [a clock of your own](crate::Builder::clock).
@@ -145,29 +146,31 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # A window of items
 ///
-/// With [`every_items`](crate::Builder::every_items), a generation ends after a number of new items: "remember the last
-/// ten thousand" is one line, too: 11 generations of 1,000 items. If only one thread inserts, the filter remembers the
-/// new items of the last N - 1 full generations, and never those of more than N.
+/// With [`every_items`](crate::Builder::every_items), a generation ends after `items` new items: "remember the last ten
+/// thousand" is one line, too. If one thread inserts, the filter remembers at least the last (N - 1) · `items` new
+/// items, and at most N · `items` of them.
 ///
-/// An item that comes again within the window moves to the present generation, and does not count as new. So a filter
-/// may hold more items than N generations have new ones. If it may be full then, let it [forget the oldest
-/// generation](crate::Builder::forget_oldest_when_full). This was measured in a filter for 12,000 items, with inserts
-/// of a new item and of one of 9,000 inserts ago in turns: no item was missed, and the filter always remembered at
-/// least 9,544 items with four generations, and 11,544 with twelve.
+/// An item that is inserted again within the window moves to the present generation, and does not count as new. So with
+/// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest
+/// generation then](crate::Builder::forget_oldest_when_full). An example with room for 12,000 items: each new item was
+/// followed by the item of 9,000 inserts before. Lookups missed no item, and the filter never remembered fewer than
+/// 9,544 items with four generations, or 11,544 with twelve.
 ///
 /// To count items that come again, too, call [`advance`](ExpiringCuckooFilter::advance) yourself after a number of
 /// inserts.
 ///
-/// **Cost**: an insert of a new item adds to a counter that all threads share. A restored filter does not count until
-/// you call [`set_every_items`](ExpiringCuckooFilter::set_every_items).
+/// **Cost**: an insert of a new item adds to a counter that all threads share.
+///
+/// **After a restore**: a filter that is restored from a snapshot does not count new items until you call
+/// [`set_every_items`](ExpiringCuckooFilter::set_every_items).
 ///
 /// # What an advance costs
 ///
-/// An advance reads the table once. It takes the lock of each group of buckets for a moment, and also the lock of each
-/// bucket with something to forget. So it takes longest with 2 generations: then it forgets half of the items. In 2^24
-/// slots of the default layout it was measured to take 84 ms with 2 generations, 21 ms with 16, and 11 ms with 256.
-/// Other threads go on, but an insert that advances takes this much longer. If no insert may take so long, do one of
-/// these:
+/// An advance reads the table once. It takes the lock of each stripe (a group of buckets) for a moment, and takes it
+/// again for each bucket with something to forget. So an advance takes longest with 2 generations: then it forgets half
+/// of the items. In 2^24 slots of the default layout it was measured to take 84 ms with 2 generations, 21 ms with 16,
+/// and 11 ms with 256. Other threads go on, but an insert that advances takes this much longer. If no insert may take
+/// so long, do one of these:
 ///
 /// * Call `advance_if_due` from a thread of your own, more often than once a period, so that this call comes before any
 ///   insert. (In tokio, call `spawn_blocking(move || seen.advance_if_due())` after each tick of an `interval`.)
@@ -223,7 +226,8 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 pub type ExpiringCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = ExpiringFilter<Fixed<L>, S>;
 
 /// An [`ExpiringCuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
-/// In a struct: `seen: AnyExpiringCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).
+///
+/// In a struct, write `seen: AnyExpiringCuckooFilter`, or add [a hasher](crate#the-type-of-a-filter).
 ///
 /// It has the [methods](ExpiringCuckooFilter#implementations) of an `ExpiringCuckooFilter`.
 ///
@@ -240,7 +244,9 @@ pub type ExpiringCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = ExpiringFilt
 pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<AnyLayout>, S>;
 
 /// An [`ExpiringCuckooFilter`] that grows with the items of its window: see [`Growable`].
-/// In a struct: `seen: GrowableExpiringCuckooFilter` ([with a hasher, of a layout](crate#the-type-of-a-filter)).
+///
+/// In a struct, write `seen: GrowableExpiringCuckooFilter`. With another hasher or layout, [name them in the
+/// type](crate#the-type-of-a-filter).
 ///
 /// [`new`](GrowableExpiringCuckooFilter::new) needs no size. The type has the
 /// [methods](ExpiringCuckooFilter#implementations) of an `ExpiringCuckooFilter`, and also
@@ -264,13 +270,12 @@ pub type GrowableExpiringCuckooFilter<L = AnyLayout, S = DefaultHashBuilder> =
 
 /// Operations on items.
 impl<L: Storage, S> ExpiringFilter<L, S> {
-    /// Remembers `item` from now on, and returns whether it is new. `Ok(true)`: the item was not seen within the
-    /// window. `Ok(false)`: the item was seen, or is a [false positive](Self::false_positive_rate); it belongs to the
-    /// present generation now.
+    /// Remembers `item` from now on, in the present generation, and returns whether it is new. `Ok(true)`: the item was
+    /// not seen within the window. `Ok(false)`: the item was seen, or is a [false positive](Self::false_positive_rate).
     ///
     /// Takes no lock if the item belongs to the present generation already, is in one of its buckets, and is not being
-    /// moved. Otherwise it waits while another thread writes to one of the two groups of buckets of the item. To store
-    /// a new item, it may also kick entries, use the [stash](crate#what-finds-no-room) or grow the table, and wait for
+    /// moved. Otherwise it waits while another thread writes to the stripes of the two buckets of the item. To store a
+    /// new item, it may also kick entries, use the [stash](crate#what-finds-no-room) or grow the table, and wait for
     /// other threads there. With a [clock](crate::Builder::every), an insert that finds a generation due
     /// [advances](Self::advance) first. See [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
@@ -299,7 +304,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// Remembers `item` unless it was seen within the window. `Ok(true)`: the item was not seen. `Ok(false)`: the item
-    /// was seen, and is forgotten when it would have been forgotten without this call.
+    /// was seen, and this call does not change when it is forgotten.
     ///
     /// So an item that comes again and again is new once in N generations. With [`insert`](Self::insert) it is new only
     /// once.
@@ -361,7 +366,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// [clock](ExpiringCuckooFilter#time), so generations that have passed since the last insert do not count.
     ///
     /// If the item shares an entry with other items, the age is that of the entry. If a generation ends during the
-    /// call, it starts over. After eight attempts it returns the age that it read in the last one.
+    /// call, the call starts over. After eight attempts it returns the age that it read in the last one.
     ///
     /// Takes no lock, except after at least seven rounds in each of which other threads moved entries of the version
     /// group of the item: see [what blocks](ExpiringCuckooFilter#what-blocks).
@@ -390,7 +395,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// the latency of memory in a filter larger than the cache. If the batch has an item twice, the second one is not
     /// new.
     ///
-    /// The batch is not atomic: it waits as `insert` does, for each item by itself.
+    /// The batch is not atomic: it is one call of `insert` for each item, and waits as such a call does.
     ///
     /// # Errors
     ///
@@ -460,7 +465,6 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// It takes up to 256 items from the iterator, hashes them, inserts them as one batch, and goes on with the next
     /// 256 items. No lock is held while the iterator runs, so the iterator may use the filter.
-    /// 256. No lock is held while the iterator runs, so the iterator may use the filter.
     ///
     /// # Errors
     ///
@@ -640,8 +644,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// It reads the whole table: see [what it costs](ExpiringCuckooFilter#what-an-advance-costs). Other threads go on
     /// meanwhile. It waits for another `advance`, for a [`clear`](Self::clear), and for the end of a
-    /// [`snapshot`](Self::snapshot). It also waits at each group of buckets while another thread writes there. See
-    /// [what blocks](ExpiringCuckooFilter#what-blocks).
+    /// [`snapshot`](Self::snapshot). It also waits at each stripe while another thread writes there: see [what
+    /// blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Examples
     ///
@@ -663,14 +667,15 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         removed
     }
 
-    /// Counts from zero again, after a generation has ended for another reason than the number of its items.
+    /// Resets the count of new items, after a generation has ended for another reason than this count.
     fn restart_quota(&self) {
         if let Some(quota) = &self.quota {
             quota.restart();
         }
     }
 
-    /// Counts new items, and ends the generation that they complete. `clock` was read before they were stored.
+    /// Counts `stored` new items, and ends the generation that these items complete. `clock` was read before they were
+    /// stored.
     fn count_new(&self, quota: &Quota, stored: usize, mut clock: Clock) {
         quota.count(stored, || {
             self.inner.state.turns.take_locked();
@@ -794,12 +799,12 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// `elapsed` already. If `elapsed` is a period or more, the next insert or [`advance_if_due`](Self::advance_if_due)
     /// ends the generations that have passed.
     ///
-    /// To let a filter continue after a restart as if there had been none, keep the time of day at which the generation
-    /// began, together with the snapshot. Read this time after the snapshot: if a generation ends between the two,
-    /// items are remembered for up to a period longer, and never for less.
+    /// To make a filter continue after a restart as if there had been no restart, keep the time of day at which the
+    /// present generation began, together with the snapshot. Compute this time after the snapshot: then, if a
+    /// generation ends between the two, items are remembered for up to a period longer, and never for less.
     ///
-    /// With [`Duration::ZERO`] for `elapsed`, a period begins now. Then each restart makes the window longer, by the
-    /// time during which the filter was not in use and by up to a period. If restarts are more frequent than the
+    /// With [`Duration::ZERO`] for `elapsed`, a period begins now. Then each restart makes the window longer: by the
+    /// time during which the filter was not in use, and by up to a period. If restarts are more frequent than the
     /// period, nothing is ever forgotten.
     ///
     /// # Errors
@@ -869,8 +874,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(())
     }
 
-    /// Ends each generation after `items` new items, for example after the filter was restored: as with
-    /// [`every_items`](crate::Builder::every_items) in the builder. The present generation ends after `items` further new
+    /// Makes each generation end after `items` new items, as [`every_items`](crate::Builder::every_items) in the
+    /// builder does: for example after the filter was restored. The present generation ends after `items` further new
     /// items.
     ///
     /// # Errors
@@ -897,8 +902,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(())
     }
 
-    /// Returns the most new items of a generation. If the filter forgets the oldest generation when it is full, the last
-    /// N - 1 generations must have room.
+    /// Returns the maximum number of new items of a generation. If the filter forgets the oldest generation when it is
+    /// full, N - 1 generations must have room.
     fn most_items_per_generation(&self, forgets_oldest: bool) -> usize {
         if !forgets_oldest {
             return usize::MAX;
@@ -906,8 +911,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         (self.inner.max_capacity() / (self.generations() as usize - 1)).max(1)
     }
 
-    /// Ends generations by the number of their new items where nothing else does and the filter forgets the oldest one when
-    /// it is full: else one generation could fill the filter, and all would be forgotten at once.
+    /// Sets the number of new items of a generation, if the filter forgets the oldest generation when it is full, and
+    /// nothing else ends generations. Otherwise one generation could fill the filter, and the filter would then forget
+    /// all items at once.
     fn settle_quota(&mut self) {
         if self.forgets_oldest && self.timer.is_none() && self.quota.is_none() {
             let share = self.inner.max_capacity() / self.generations() as usize;
@@ -915,8 +921,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         }
     }
 
-    /// Returns the number of new items after which a generation ends, if generations [end by
-    /// it](crate::Builder::every_items).
+    /// Returns the number of new items after which a generation [ends](crate::Builder::every_items), or `None` if no
+    /// such number is set.
     #[must_use]
     pub fn items_per_generation(&self) -> Option<usize> {
         self.quota.as_ref().map(Quota::items)
@@ -945,7 +951,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     #[inline]
     fn insert_with(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
         self.advance_if_due();
-        // Before the item is stored.
+        // The clock is read before the item is stored: if a generation ends meanwhile, this thread ends none.
         let quota = self.quota.as_ref().map(|quota| (quota, self.inner.state.clock()));
         match by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping)) {
             Err(InsertError::Full) if self.forgets_oldest => self.insert_in_full(hash, stamping),
@@ -958,7 +964,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         }
     }
 
-    /// Inserts one item as a batch of one: `insert_many_with` makes room.
+    /// Inserts one item as a batch of one, because `insert_many_with` makes room.
     #[cold]
     #[inline(never)]
     fn insert_in_full(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
@@ -990,7 +996,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
-        // So a generation gets no more from one batch than it gets in all.
+        // So that one batch brings no more new items than one generation gets.
         let most = self.items_per_generation().unwrap_or(usize::MAX).min(operations::BATCH);
         let (mut index, mut stored) = (0, 0);
         while index < items.len() {
@@ -1043,7 +1049,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 
 /// Figures.
 impl<L: Storage, S> ExpiringFilter<L, S> {
-    /// Returns whether the filter has a clock, or forgets when it is full: a snapshot has neither.
+    /// Returns whether the filter has settings that end generations: a snapshot does not contain them.
     #[cfg(feature = "serde")]
     pub(crate) fn forgets_by_itself(&self) -> bool {
         self.timer.is_some() || self.quota.is_some() || self.forgets_oldest
@@ -1066,8 +1072,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         pub fn layout_name(&self) -> &'static str;
 
         /// Returns the number of items that are remembered. Items that the filter cannot tell apart count as one. It
-        /// takes no lock. It is exact while no thread writes; while other threads write, it may miss their operations,
-        /// and each kick under way may add or subtract one. In a growing filter, an item may count twice for N
+        /// takes no lock. It is exact while no thread writes. While other threads write, it may miss their operations,
+        /// and each kick that is under way may add or subtract one. In a growing filter, an item may count twice for N
         /// generations if a split [doubled](crate#growth) its entry and the item was inserted again since then.
         ///
         /// # Examples
@@ -1091,8 +1097,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         pub fn is_empty(&self) -> bool;
 
         /// Returns the number of items, of all generations together, that the filter was built for, or
-        /// [`len`](Self::len) if it holds more. In a growable filter, it is the number of items for the present size:
-        /// at least the initial capacity, and at most the maximum capacity unless the filter holds more.
+        /// [`len`](Self::len) if it holds more. In a growing filter, it is the number of items for the present size: at
+        /// least the initial capacity, and at most the maximum capacity unless the filter holds more.
         ///
         /// # Examples
         ///
@@ -1102,7 +1108,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn capacity(&self) -> usize;
 
-        /// Returns the number of slots of the table; in a growable filter, at its present size.
+        /// Returns the number of slots of the table; in a growing filter, at its present size.
         ///
         /// # Examples
         ///
@@ -1125,7 +1131,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         pub fn load_factor(&self) -> f64;
 
         /// Returns how full the filter is: its entries divided by the number of items that it was built for, or in a
-        /// growable filter by its [maximum capacity](ExpiringCuckooFilter::max_capacity).
+        /// growing filter by its [maximum capacity](ExpiringCuckooFilter::max_capacity).
         /// [`CuckooFilter::fullness`](crate::CuckooFilter::fullness) says how to use it.
         ///
         /// # Examples
@@ -1138,10 +1144,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn fullness(&self) -> f64;
 
-        /// Returns the share of items not seen within the window that [`contains`](Self::contains) is expected to find
-        /// now, at most: the mean number of entries that match such an item.
+        /// Returns the mean number of entries that match an item which was not seen within the window.
+        /// [`contains`](Self::contains) is expected to find at most this share of such items now.
         ///
-        /// In a growable filter it is an estimate from the words of the table, as in
+        /// In a growing filter it is an estimate from the words of the table, as in
         /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
         ///
         /// # Examples
@@ -1223,8 +1229,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     forward_to_inner! {
         /// Returns the maximum capacity: the number of items, of all generations together, that the filter holds at its
-        /// maximum size. The builder was [given](crate::Builder::max_capacity) this number; otherwise it is what a
-        /// filter with this number of generations can reach.
+        /// maximum size. It is the number that was passed to [`max_capacity`](crate::Builder::max_capacity) of the
+        /// builder. Without such a call, it is the number that a filter with this number of generations can reach.
         ///
         /// # Examples
         ///
@@ -1255,8 +1261,8 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
 
     /// Grows until the table has room for `additional` more items. Inserting them then splits nothing.
     ///
-    /// Waits while another thread splits buckets, or writes to a group of buckets that this call splits. Other threads
-    /// can read and write meanwhile. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread splits buckets, or writes to a stripe that this call splits. Other threads can read
+    /// and write meanwhile: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -1281,8 +1287,8 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
 /// Clones.
 impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Returns an exact clone of the filter as it is at one instant, with a clone of the hasher, and with the same
-    /// [clock](crate::Builder::every). Changes of one do not affect the other. (The type is not `Clone`, since this
-    /// call can fail, and can wait for other threads.)
+    /// [clock](crate::Builder::every) and other settings. Changes of one do not affect the other. (The type is not
+    /// `Clone`, since this call can fail, and can wait for other threads.)
     ///
     /// The clone has the contents of a [`snapshot`](Self::snapshot) at this instant. The call waits for the same
     /// threads as `snapshot` does, makes the same threads wait, and takes the memory of a snapshot and some 80 bytes
@@ -1316,8 +1322,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 /// Snapshots.
 impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
     /// Returns a snapshot of the filter as it is at one instant between the call and its return, with the number of the
-    /// present generation and the number of generations. Neither the [clock](crate::Builder::every) nor the hasher is
-    /// in it.
+    /// present generation and the number of generations. It contains neither the hasher nor the settings that end
+    /// generations: [`every`](crate::Builder::every), [`every_items`](crate::Builder::every_items) and
+    /// [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full).
     ///
     /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and once, at the end,
     /// while every lock is taken. This call waits for another `snapshot` of the same filter, and at the end for an
@@ -1352,10 +1359,10 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
     /// Restores a filter from a snapshot: from the bytes that [`Snapshot::as_bytes`] returned. Reads the snapshot in
     /// steps of 8 KiB, reads no byte after its end, and validates every byte.
     ///
-    /// The restored filter goes on in the generation of the snapshot, but without a clock.
-    /// [`set_every`](Self::set_every) gives it one, with the time that has passed. Or [advance](Self::advance) it as
-    /// often as generations have passed. When it is full, inserts fail, unless you call
-    /// [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full).
+    /// The restored filter goes on in the generation of the snapshot, but nothing ends its generations. Call
+    /// [`set_every`](Self::set_every) with the time that has passed, or [`set_every_items`](Self::set_every_items), or
+    /// [`advance`](Self::advance) as often as generations have passed. When the filter is full, inserts fail, unless
+    /// you call [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full).
     ///
     /// # Errors
     ///
@@ -1429,10 +1436,12 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
 crate::snapshot::serde::by_snapshot! {
     ExpiringFilter {
     ///
-    /// The call also fails if the filter has a [clock](crate::Builder::every), or [forgets the oldest
-    /// items](crate::Builder::forget_oldest_when_full), since a snapshot has neither. Serialize the `snapshot` instead,
-    /// and call [`set_every`](Self::set_every), [`set_every_items`](Self::set_every_items) or
-    /// [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full) of the restored filter.
+    /// The call also fails if the filter has a setting that ends generations ([`every`](crate::Builder::every),
+    /// [`every_items`](crate::Builder::every_items) or
+    /// [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full)), because a snapshot does not contain it.
+    /// Serialize the `snapshot` instead, and call [`set_every`](Self::set_every),
+    /// [`set_every_items`](Self::set_every_items) or [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full)
+    /// of the restored filter.
     unless forgets_by_itself: "this filter forgets by itself, and that would be lost: serialize its `snapshot()`, and call \
         `set_every`, `set_every_items` or `set_forget_oldest_when_full` of the restored filter"
     }

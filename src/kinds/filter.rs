@@ -36,13 +36,13 @@ pub struct Filter<L: Storage, S = DefaultHashBuilder> {
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate of false positives, no
 /// false negatives, and removal.
 ///
-/// In a struct, write `filter: CuckooFilter`, for items of any type. [With a hasher, growing, or of any
-/// layout](crate#the-type-of-a-filter) it has more parameters.
+/// In a struct, write `filter: CuckooFilter`, for items of any type. With another hasher or layout, [name them in the
+/// type](crate#the-type-of-a-filter).
 ///
 /// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc), or lend it to scoped threads. The items
 /// are not a type parameter: methods take a reference to any type that implements [`Hash`]. Items with equal hashes are
 /// equal, so `"egg"` and `String::from("egg")` are one item. Whether `7_u32` and `7_u64` are one item depends on the
-/// hasher: do not mix types.
+/// hasher, so use one type.
 ///
 /// The filter is a multiset: [`insert`](CuckooFilter::insert) adds a copy,
 /// [`insert_if_absent`](CuckooFilter::insert_if_absent) adds the first copy only, and [`remove`](CuckooFilter::remove)
@@ -104,16 +104,15 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = Filter<Fixed<AnyLayout>, S>;
 
 /// A [`CuckooFilter`] that grows with its items: see [`Growable`].
 ///
-/// In a struct, write `filter: GrowableCuckooFilter`. [With a hasher or of any layout](crate#the-type-of-a-filter) it
-/// has more parameters.
+/// In a struct, write `filter: GrowableCuckooFilter`. With another hasher or layout, [name them in the
+/// type](crate#the-type-of-a-filter).
 ///
 /// [`new`](GrowableCuckooFilter::new) needs no size. [`builder`](GrowableCuckooFilter::builder) builds one with another
-/// layout or a maximum. With a maximum that is equal to its capacity, a growing filter keeps its size: so use this type
-/// if you decide at run time whether a filter grows.
+/// layout or a maximum. If the maximum is equal to the capacity, the filter keeps its size. So use this type if you
+/// decide at run time whether a filter grows.
 ///
-/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter`, and also
-/// [`reserve`](CuckooFilter::reserve), [`max_capacity`](CuckooFilter::max_capacity) and
-/// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).
+/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter`, and also [`reserve`](CuckooFilter::reserve),
+/// [`max_capacity`](CuckooFilter::max_capacity) and [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).
 ///
 /// # Examples
 ///
@@ -221,14 +220,15 @@ impl<L: Storage, S> Filter<L, S> {
     /// Removes one copy of `item`. Returns whether there was one.
     ///
     /// Remove only what you inserted, once for each insert. An item that was never inserted may collide with a present
-    /// item: its removal then removes the copy of the present item, and lookups miss that item from then on. For the
+    /// item. Its removal then removes the copy of the present item, and lookups miss that item from then on. For the
     /// same reason, do not remove items that you inserted with [`insert_if_absent`](Self::insert_if_absent). [A
-    /// checklist](crate#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
+    /// table](crate#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
     ///
     /// Waits for other threads that write to the stripe of the item's bucket: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) the
-    /// [stash](crate#what-finds-no-room) has an entry that it cannot tell from the item without a lock, or (b) other
-    /// threads move fingerprints of the item's version group during each of 64 attempts.
+    /// [stash](crate#what-finds-no-room) has an entry that this call cannot tell from the item without a lock, or (b)
+    /// other threads move fingerprints of the item's version group (one of at most 1,024 groups of items) during each
+    /// of 64 attempts.
     ///
     /// # Examples
     ///
@@ -251,8 +251,8 @@ impl<L: Storage, S> Filter<L, S> {
     ///
     /// Waits for other threads that write to the stripes of the item's two buckets: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) the
-    /// [stash](crate#what-finds-no-room) has an entry that it cannot tell from the item without a lock, or (b) another
-    /// thread is moving a fingerprint of the item's version group.
+    /// [stash](crate#what-finds-no-room) has an entry that this call cannot tell from the item without a lock, or (b)
+    /// another thread is moving a fingerprint of the item's version group (one of at most 1,024 groups of items).
     ///
     /// # Examples
     ///
@@ -467,7 +467,7 @@ impl<L: Storage, S> Filter<L, S> {
     }
 
     /// Adds each item of an iterator, in order, unless the filter contains it, until an insert fails. Returns the
-    /// number of items that it added, which is the number of distinct items that were new to the filter.
+    /// number of items that it added: the number of distinct new items, without the false positives among them.
     ///
     /// It takes the items in batches, as [`insert_all`](Self::insert_all) does, and holds no lock while the iterator
     /// runs, so the iterator may use the filter. As with [`insert_if_absent`](Self::insert_if_absent), do not remove
@@ -678,10 +678,11 @@ impl<L: Storage, S> Filter<L, S> {
         /// filter, the divisor is its [maximum capacity](CuckooFilter::max_capacity). It is as exact as
         /// [`len`](Self::len), and takes as long.
         ///
-        /// Below 1, an insert returns [`Full`](Error::Full) only for an item with 2^25 copies. A filter may hold more
-        /// than it was built for, so the value may be above 1. The [load factor](Self::load_factor) of a growing filter
-        /// does not show how full it is, because growth keeps the load close to its target. If a filter was built
-        /// without a maximum, watch [`memory_bytes`](Self::memory_bytes).
+        /// While the value is below 1, an insert returns [`Full`](Error::Full) only for an item with 2^25 - 1 copies in
+        /// the stash. A filter may hold more than it was built for, so the value may be above 1. The [load
+        /// factor](Self::load_factor) of a growing filter does not show how full the filter is, because growth keeps
+        /// the load close to its target. If a filter was built without a maximum, watch
+        /// [`memory_bytes`](Self::memory_bytes).
         ///
         /// # Examples
         ///
@@ -702,14 +703,14 @@ impl<L: Storage, S> Filter<L, S> {
         /// If items have several copies, the true share may be lower: this method counts the copies of an item as
         /// different items, but an absent item collides with all of them or with none.
         ///
-        /// In a growing filter, the rate depends on when the items were inserted. It is estimated from the words of the
-        /// table: from all words in a table of up to 2^14 buckets, and from a sample of at most that size in a larger
-        /// table, within some percent up to 13 doublings. The estimate does not count
-        /// [stashed](crate#what-finds-no-room) entries. A stashed item adds next to nothing to the rate, because
-        /// lookups compare its whole position. An entry that a [merge](Self::merge) has brought into the stash adds as
-        /// much as in a bucket.
+        /// In a growing filter, the rate depends on when the items were inserted. So this method estimates the rate
+        /// from the words of the table: from all words in a table of up to 2^14 buckets, and from a sample of at most
+        /// that size in a larger table. The estimate is right within some percent up to 13 doublings. It does not count
+        /// [stashed](crate#what-finds-no-room) entries. Most of them add next to nothing to the rate, because lookups
+        /// compare their whole position. A stashed entry that came by a [merge](Self::merge) adds as much as an entry
+        /// in a bucket.
         ///
-        /// The estimate takes a fraction of a millisecond, longer than the other figures, but no lock.
+        /// The estimate takes no lock. It takes a fraction of a millisecond, longer than the other figures.
         /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of items.
         /// See [growth](crate#growth).
         ///
@@ -807,8 +808,8 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         pub fn max_capacity(&self) -> usize;
 
         /// Returns the share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
-        /// present when the filter holds `items` items, if it grew from its first size with them. The formula is in the
-        /// section about [growth](crate#growth).
+        /// present when the filter holds `items` items, if it grew from its first size with them. The formula is on the
+        /// page about [growth](crate::growth#false-positives).
         ///
         /// It takes into account the [merges](Self::merge) since the filter was built or [cleared](Self::clear): items
         /// of a filter that was smaller cause more false positives. A filter that was restored from a snapshot does not
@@ -816,8 +817,8 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         ///
         /// If the builder was given a rate, the result is at most this rate up to the [maximum
         /// capacity](crate::Builder::max_capacity), or up to 2^40 items in a filter without a maximum, also after
-        /// merges. For more items than the maximum size is for, the result is the rate of a filter of the maximum size
-        /// that holds them.
+        /// merges. If `items` is above the maximum capacity, the result is the rate of a filter of the maximum size
+        /// that holds `items` items.
         ///
         /// The [present rate](Self::false_positive_rate) may be lower: items that were inserted when the filter was
         /// larger than necessary (after others were removed, or after [`reserve`](Self::reserve)) cause fewer false
@@ -870,7 +871,8 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
 /// Copies.
 impl<L: Storage, S> Filter<L, S> {
     /// Returns an exact copy of the filter as it is at one instant, with a clone of the hasher. Later changes of one
-    /// filter do not affect the other. (It is not `Clone`, because it may fail, and it waits.)
+    /// filter do not affect the other. (The type is not `Clone`, because this call can fail, and can wait for other
+    /// threads.)
     ///
     /// It waits for the same threads as [`snapshot`](Self::snapshot), and makes the same threads wait: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). While it runs, it takes as much memory as `snapshot`, and some
@@ -1034,31 +1036,31 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// have the same number of slots, as filters built for the same capacity have. Growing filters may have any sizes:
     /// this one grows to hold both.
     ///
-    /// **Build growing filters that you want to merge with the [capacity](crate::Builder::capacity) of all of them
-    /// together.** Then you can merge any number of them. The smaller a growing filter is when it stores an item, the
-    /// fewer bits of the item's hash it stores. In a filter some hundred times as large, each such item takes several
-    /// slots, and twice as many after each doubling. A merge returns an error before they take too many: if this filter
-    /// would no longer have room for its [maximum capacity](Self::max_capacity), or, without a maximum, could not go on
-    /// growing. If filters of one size grew from the smallest size, some twenty of them can be merged into a new one.
+    /// **If you want to merge growing filters, build each of them with the [capacity](crate::Builder::capacity) of all
+    /// of them together.** Then you can merge any number of them. The smaller a growing filter is when it stores an
+    /// item, the fewer bits of the item's hash it stores. In a filter some hundred times as large, each such item takes
+    /// several slots, and twice as many after each doubling. A merge returns an error if these slots would leave too
+    /// little room: for the [maximum capacity](Self::max_capacity) of this filter or, if it has no maximum, for further
+    /// growth. If filters of one size grew from the smallest size, some twenty of them can be merged into a new one.
     ///
     /// **The rates add up:** this filter also reports those absent items as present that `other` reports. The fewer
-    /// bits a filter stores of its items, the higher the rate: 16 filters that grew to 50,000 items each have 2.4 %
-    /// false positives when merged into one, where one filter that grew to all these items has 0.23 %. If the builder
-    /// of this filter was given a [rate](crate::Builder::false_positive_rate), the filter keeps it: a merge that would
-    /// exceed this rate, at the capacity for which it was given, is an error. (A filter that was restored from a
-    /// snapshot has no such rate, because the format has no field for it. A [clone](Self::try_clone) has it.) Merged
-    /// items count towards the rate until a [`clear`](Self::clear), also if they are removed again.
+    /// bits a filter stores of its items, the higher the rate: if 16 filters that grew to 50,000 items each are merged
+    /// into one, it has 2.4 % false positives; a filter that grew to all these items has 0.23 %. If the builder of this
+    /// filter was given a [rate](crate::Builder::false_positive_rate), the filter keeps this rate: a merge returns an
+    /// error if the filter would exceed the rate when it is full. (A filter that was restored from a snapshot has no
+    /// such rate, because the format has no field for it. A [clone](Self::try_clone) has it.) Merged items count
+    /// towards the rate until a [`clear`](Self::clear), also if they are removed again.
     ///
     /// Other threads may use both filters meanwhile. The merge takes a [`snapshot`](Self::snapshot) of `other`, and
-    /// inserts its items one after the other, in no particular order, so other threads see some of its items earlier
-    /// than others. If one of these inserts finds no room, the merge removes the items that it has added. Therefore:
+    /// inserts the items one after the other, in no particular order. So other threads see some of these items earlier
+    /// than others. If one of these inserts fails, the merge removes the items that it has added. Therefore:
     ///
     /// * Until `merge` has returned, do not remove items of `other` from this filter.
     /// * If the merge may fail, do not rely on an [`insert_if_absent`](Self::insert_if_absent) that returned
     ///   `Ok(false)` meanwhile: it may have seen an item that the merge then removed.
     ///
-    /// It waits for another `snapshot` of `other`, for another `merge` into this filter or a `clear` of it, and then,
-    /// for each item, for other threads that write to the same stripes: see [what
+    /// It waits for another `snapshot` of `other`, and for another `merge` or a `clear` of this filter. Then, for each
+    /// item, it waits for other threads that write to the same stripes: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors

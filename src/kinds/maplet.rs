@@ -25,12 +25,12 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 
 /// A table of small values that many threads share: for a key it returns all values of the key, and few others.
 ///
-/// In a struct: `maplet: CuckooMaplet`, for keys of any type ([with a hasher, growing, of any
-/// layout](crate#the-type-of-a-filter)).
+/// In a struct, write `maplet: CuckooMaplet`, for keys of any type. With another hasher or layout, [name them in the
+/// type](crate#the-type-of-a-filter).
 ///
 /// A maplet is a cuckoo filter with a value of a few bits in each slot. One lookup says which shards, segments, runs or
-/// partitions may hold a key; you need no filter for each of them. A maplet does not store the keys. So a lookup may
-/// also return values of other keys, the *false candidates*.
+/// partitions may hold a key: one maplet replaces a filter for each of them. A maplet does not store the keys. So a
+/// lookup may also return values of other keys, the *false candidates*.
 ///
 /// A maplet stores *pairs* of a key and a value. A key may have several values. A pair may be stored several times, and
 /// each copy is removed separately. A pair for which the two buckets of its key have no room goes to the
@@ -53,9 +53,9 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// * **A replacement is atomic**: while [`replace`](CuckooMaplet::replace) runs, a lookup sees the old value or the new
 ///   one, and never neither. If the pair is stashed, a lookup may see both for a moment.
 /// * **Lookups**: [`contains_key`](CuckooMaplet::contains_key) and [`contains`](CuckooMaplet::contains) are wait-free.
-///   [`get`](CuckooMaplet::get) waits for no writer in its first seven rounds. If pairs of its version group are moved
-///   in each of these rounds, it takes the locks of the two buckets of the key. It allocates only if values of the key
-///   are stashed.
+///   [`get`](CuckooMaplet::get) waits for no writer in its first seven rounds. It takes the locks of the two buckets of
+///   the key only if, in each of these rounds, other threads move pairs of its version group (one of at most 1,024
+///   groups of keys). It allocates only if values of the key are stashed.
 /// * **All other guarantees** are those of filters, in the [documentation of the crate](crate#guarantees): an operation
 ///   that fails changes nothing; a maplet holds as many pairs as it was built for, however many values a key has;
 ///   growth without a pause, exact snapshots, and an error for hostile bytes.
@@ -64,8 +64,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # What blocks
 ///
-/// Where a cell says *as `insert`*, the row of that operation applies: of this table or of the [table of the
-/// crate](crate::design#what-each-operation-waits-for).
+/// A cell with *as `insert`* refers to the row of that operation, here or in the [table of all
+/// operations](crate::design#what-each-operation-waits-for).
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
@@ -73,14 +73,14 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
 /// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_if_absent` | the same |
 /// | `update` | as `get`, then as `replace`; both again if another thread changed the value first | the same; nothing while your function runs |
-/// | `remove_value` | another `remove_value`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growable maplet once the growth mutex | one stripe at a time, for a load and a store; for a stashed pair the two stripes and the mutex, for some stores |
+/// | `remove_value` | another `remove_value`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growing maplet once the growth mutex | one stripe at a time, for a load and a store; for a stashed pair the two stripes and the mutex, for some stores |
 /// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, in each of which a fingerprint of its version group was moved: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads and a search in the stash |
 ///
 /// # Layouts
 ///
 /// Each bit of a value takes one bit of the fingerprint. The limits in this table leave at least 5 bits for the
-/// fingerprint: a maplet needs them to reach its capacity. With values of a length in the last column, a maplet that
-/// [grows](crate#growth) can reach 2^44 slots:
+/// fingerprint: a maplet needs them to reach its capacity. The last column has the value bits with which a maplet that
+/// [grows](crate#growth) can reach 2^44 slots. It is empty for layouts that cannot grow.
 ///
 /// | layout | value bits | value bits with which growth does not end early |
 /// |---|---|---|
@@ -94,11 +94,11 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 9 |
 /// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 20 |
 ///
-/// With longer values, growth ends when one in four of the slots in use is one that [splits have
-/// doubled](crate#growth). So a growing maplet with such values is built only if you give it a
-/// [capacity](crate::MapletBuilder::capacity) or a [maximum](crate::MapletBuilder::max_capacity). With a maximum, it
-/// begins with a table that is large enough to reach this maximum. With a capacity alone,
-/// [`max_capacity`](CuckooMaplet::max_capacity) says how far it grows.
+/// With longer values, growth ends when [splits have doubled](crate::growth#doubled-entries) one in four of the slots
+/// in use. So for such values, the builder of a growing maplet needs a [capacity](crate::MapletBuilder::capacity) or a
+/// [maximum](crate::MapletBuilder::max_capacity). With a maximum, the maplet begins with a table that is large enough
+/// to reach this maximum. With a capacity alone, [`max_capacity`](CuckooMaplet::max_capacity) says how far the maplet
+/// grows.
 ///
 /// After D doublings, `get` returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent key, with b slots of w
 /// bits per bucket and values of v bits.
@@ -111,12 +111,13 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// If keys have several values, say how many with [`values_per_key`](crate::Builder::values_per_key). Then a maplet of
 /// fixed size has more slots for its capacity, stashes fewer pairs, and takes less memory in all. With three values per
-/// key it stashes 2 of 1,000 pairs, and without the call one in nine. Or choose a layout with more slots per bucket.
+/// key it stashes 2 of 1,000 pairs; without this call it stashes one in nine. You can also choose a layout with more
+/// slots per bucket.
 ///
 /// A growing maplet keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. For values
-/// of four bits or more, it has [`Fp21x3`](crate::Fp21x3) or [`Fp32x2`](crate::Fp32x2) [by
-/// default](crate::MapletBuilder::growable), and there part of the pairs is stashed with two values per key already. If
-/// keys have two values or more on average, look at `stats`, and do one of these:
+/// of four bits or more, its [default layout](crate::MapletBuilder::growable) is [`Fp21x3`](crate::Fp21x3) or
+/// [`Fp32x2`](crate::Fp32x2). In these layouts, two values per key are enough to stash part of the pairs. If keys have
+/// two values or more on average, look at `stats`, and do one of these:
 ///
 /// * name a layout with more slots per bucket: [`Fp16x4`](crate::Fp16x4) stores up to 10 bits, with a
 ///   [maximum](crate::MapletBuilder::max_capacity);
@@ -126,8 +127,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// The stashed values of a key lie side by side, and an operation on the key reads all of them
 /// ([`contains_key`](CuckooMaplet::contains_key) stops at the first). So the time of an operation rises by some
 /// nanoseconds for each stashed value, and inserting n values takes time proportional to n². The stashed values of some
-/// other keys lie behind them. Operations on these keys are as slow, until the values are removed. Some removals of
-/// other keys are as slow, too: they look for entries that can leave the stash.
+/// other keys lie behind these values: operations on those keys are as slow, until these values are removed. Some
+/// removals of other keys are as slow, too, because they look for entries that can leave the stash.
 ///
 /// # Sources
 ///
@@ -164,7 +165,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 pub type CuckooMaplet<L = Fp16x4, S = DefaultHashBuilder> = Maplet<Fixed<L>, S>;
 
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
-/// In a struct: `maplet: AnyCuckooMaplet` ([with a hasher](crate#the-type-of-a-filter)).
+///
+/// In a struct, write `maplet: AnyCuckooMaplet`, or add [a hasher](crate#the-type-of-a-filter).
 ///
 /// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet`.
 ///
@@ -180,9 +182,11 @@ pub type CuckooMaplet<L = Fp16x4, S = DefaultHashBuilder> = Maplet<Fixed<L>, S>;
 /// ```
 pub type AnyCuckooMaplet<S = DefaultHashBuilder> = Maplet<Fixed<AnyLayout>, S>;
 
-/// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`]. In a struct: `maplet: GrowableCuckooMaplet`, or with
-/// a hasher `GrowableCuckooMaplet<AnyLayout, RandomState>`. Its layout is chosen at run time, [by the length of the
-/// values](crate::MapletBuilder::growable), unless you name one.
+/// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`].
+///
+/// In a struct, write `maplet: GrowableCuckooMaplet`, or with a hasher `GrowableCuckooMaplet<AnyLayout, RandomState>`.
+/// Its layout is chosen at run time, [by the length of the values](crate::MapletBuilder::growable), unless you name
+/// one.
 ///
 /// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet`, and also [`reserve`](CuckooMaplet::reserve),
 /// [`max_capacity`](CuckooMaplet::max_capacity) and [`false_positive_rate_at`](CuckooMaplet::false_positive_rate_at).
@@ -237,16 +241,16 @@ impl<L: Storage, S> Maplet<L, S> {
 
     /// Returns all values of `key`, stashed ones included, and few others: see [`Candidates`].
     ///
-    /// Takes no lock, with one exception: other threads move pairs of the same version group in each of seven rounds or
-    /// more. Then it takes the locks of the two buckets of the key and, if something of the group is
-    /// [stashed](crate#what-finds-no-room), that of the stash, and waits while another thread writes there. See [what
-    /// blocks](CuckooMaplet#what-blocks).
+    /// Takes no lock, unless other threads move pairs of the same version group in each of at least seven rounds. Then
+    /// it takes the locks of the two buckets of the key. If something of the group is
+    /// [stashed](crate#what-finds-no-room), it also takes the lock of the stash. It waits while another thread writes
+    /// there: see [what blocks](CuckooMaplet#what-blocks).
     ///
     /// # Aborts
     ///
     /// As `Vec` does, if the allocator has no memory for the [stashed](crate#what-finds-no-room) values of the key. A
-    /// key whose values are all in its buckets needs no memory. [`contains_key`](Self::contains_key) needs none for any
-    /// key. Neither does `update(key, |_| None)`, which returns one value of the key.
+    /// key whose values are all in its buckets needs no memory. [`contains_key`](Self::contains_key) never needs
+    /// memory, nor does `update(key, |_| None)`, which returns one value of the key.
     ///
     /// # Examples
     ///
@@ -317,9 +321,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns the number of copies of the pair of `key` and `value`, false positives of this pair included. (For a
     /// value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
     ///
-    /// Waits while another thread writes to one of the two groups of buckets of the key. It takes no lock if the pair
-    /// is absent, unless fingerprints of its version group are being moved, or something of the key may be stashed: see
-    /// [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread writes to the stripes of the two buckets of the key. It takes no lock if the pair is
+    /// absent, unless (a) fingerprints of its version group are being moved, or (b) something of the key may be
+    /// stashed: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -341,8 +345,8 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Writes to `counts` the number of copies of each pair. This is [`count`](Self::count) for a batch, and hides the
-    /// latency of memory in a maplet larger than the cache. The batch is not atomic: it waits as `count` does, for each
-    /// pair by itself.
+    /// latency of memory in a maplet larger than the cache. The batch is not atomic: it is one call of `count` for each
+    /// pair, and waits as such a call does.
     ///
     /// # Errors
     ///
@@ -379,12 +383,12 @@ impl<L: Storage, S> Maplet<L, S> {
     /// sees the old value or the new one, and never neither. (If the pair is in the [stash](crate#what-finds-no-room),
     /// a lookup may see both for a moment.) If there are several copies of the pair, it replaces one.
     ///
-    /// Replace only what was inserted. A pair that was never inserted may collide with that of another key, which then
-    /// loses its value.
+    /// Replace only pairs that were inserted. A pair that was never inserted may collide with a pair of another key:
+    /// then the other key loses its value.
     ///
-    /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
-    /// unless something of its version group is stashed, or other threads move pairs of the group during each of 64
-    /// attempts. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread writes to the stripe of the pair. It takes no lock if there is no such pair, unless
+    /// (a) something of its version group is stashed, or (b) other threads move pairs of the group during each of 64
+    /// attempts: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -396,8 +400,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// * [`Error::Full`] if the stash needs one more entry for the new pair, holds nearly as many entries as the table
     ///   has slots, and the maplet cannot grow.
     ///
-    /// If it fails, nothing has changed. (For an `old` of more bits than `value_bits` it returns `Ok(false)`, since no
-    /// key has such a value.)
+    /// Then nothing has changed. (For an `old` of more bits than `value_bits` it returns `Ok(false)`, since no key has
+    /// such a value.)
     ///
     /// # Examples
     ///
@@ -423,16 +427,16 @@ impl<L: Storage, S> Maplet<L, S> {
     /// several threads do this at once for a key without a value, exactly one of them gets `true`.
     ///
     /// A key that collides with another key counts as present, and has the value of that other key (a false candidate).
-    /// With [`update`](Self::update), the maplet is then a table of one value for each key, for example a counter; few
-    /// keys share their value with another key.
+    /// Use it together with [`update`](Self::update) for a table of one value per key, for example a counter. Few keys
+    /// share their value with another key.
     ///
     /// **Do not [remove](Self::remove) single pairs from such a maplet.** Two keys may share one pair, and the removal
     /// for one of them removes the pair for both. This holds also if you remove only pairs for which this method
     /// returned `true`. [`remove_value`](Self::remove_value) is safe.
     ///
     /// Takes no lock if the key has a value in one of its buckets and this value is not being moved. Otherwise it waits
-    /// while another thread writes to one of the two groups of buckets of the key, and as [`insert`](Self::insert) does
-    /// if it adds the pair. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// while another thread writes to the stripes of the two buckets of the key. If it adds the pair, it also waits as
+    /// [`insert`](Self::insert) does: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -464,14 +468,15 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns `Ok(true)` if the pair was added. If several threads do this at once for a pair that is absent, exactly
     /// one of them gets `true`.
     ///
-    /// A pair that collides with a pair of another key counts as present. So two keys may share one pair. **Do not
-    /// [remove](Self::remove) single pairs from such a maplet**: the removal for one key removes the pair for both.
-    /// This holds also if you remove only pairs for which this method returned `true`.
+    /// A pair that collides with a pair of another key counts as present. So two keys may share one pair.
+    ///
+    /// **Do not [remove](Self::remove) single pairs from such a maplet**: the removal for one key removes the pair for
+    /// both. This holds also if you remove only pairs for which this method returned `true`.
     /// [`remove_value`](Self::remove_value) is safe.
     ///
     /// Takes no lock if the pair is in one of the buckets of the key and is not being moved. Otherwise it waits while
-    /// another thread writes to one of the two groups of buckets of the key, and as [`insert`](Self::insert) does if it
-    /// adds the pair. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// another thread writes to the stripes of the two buckets of the key. If it adds the pair, it also waits as
+    /// [`insert`](Self::insert) does: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -501,8 +506,8 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Replaces a value of `key` by `new(value)`, and returns the value that was there before. Returns `Ok(None)` if
-    /// the key has no value. If `new` returns `None`, nothing changes, and the value is returned all the same. If the
-    /// key has several values, one of them is replaced, and which one is not specified. It allocates only where
+    /// the key has no value. If `new` returns `None`, nothing changes, and `update` still returns the value. If the key
+    /// has several values, `update` replaces one of them; it is not specified which one. It allocates only where
     /// [`replace`](Self::replace) does.
     ///
     /// The step from the old value to the new one is atomic, as that of
@@ -511,7 +516,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// reason that [`replace`](Self::replace) gives.
     ///
     /// Reads the value as [`get`](Self::get) does, in nearly all cases without a lock. Then it waits, as `replace`
-    /// does, while another thread writes to the same group of buckets. See [what blocks](CuckooMaplet#what-blocks).
+    /// does, while another thread writes to the same stripe: see [what blocks](CuckooMaplet#what-blocks).
     ///
     /// # Errors
     ///
@@ -559,12 +564,13 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Removes one copy of the pair of `key` and `value`. Returns whether there was one. (For a value of more bits than
     /// [`value_bits`](Self::value_bits) it returns `false`, since no key has such a value.)
     ///
-    /// Remove only what was inserted, once for each insert. A pair that was never inserted may collide with that of
-    /// another key, which then loses its value: see [the checklist](crate#if-a-lookup-misses-what-you-inserted).
+    /// Remove only pairs that were inserted, once for each insert. A pair that was never inserted may collide with a
+    /// pair of another key: then the other key loses its value. [A table](crate#if-a-lookup-misses-what-you-inserted)
+    /// has all causes of a false negative.
     ///
-    /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
-    /// unless something of its version group is [stashed](crate#what-finds-no-room), or other threads move pairs of the
-    /// group during each of 64 attempts. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread writes to the stripe of the pair. It takes no lock if there is no such pair, unless
+    /// (a) something of its version group is [stashed](crate#what-finds-no-room), or (b) other threads move pairs of
+    /// the group during each of 64 attempts: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -584,21 +590,21 @@ impl<L: Storage, S> Maplet<L, S> {
         self.fits(value) && by_encoding!(self.inner, table => table.remove_item(pair))
     }
 
-    /// Removes all pairs with this value, and returns how many there were: for example those of a run that a compaction
-    /// has replaced, or of a shard that went away. (For a value of more bits than [`value_bits`](Self::value_bits) it
+    /// Removes all pairs with this value, for example those of a run that a compaction has replaced, or of a shard that
+    /// went away. Returns how many there were. (For a value of more bits than [`value_bits`](Self::value_bits) it
     /// returns 0.)
     ///
     /// Other threads may use the maplet meanwhile. Each pair that had the value before the call is removed by itself,
-    /// at some instant during the call, unless another thread replaces the value first. A pair that gets the value
-    /// during the call may or may not be removed. After its return, the call removes nothing more.
+    /// at some instant during the call. A pair that gets the value during the call may or may not be removed. When the
+    /// call has returned, it removes nothing more.
     ///
     /// This call is safe in a maplet that [`insert_if_absent`](Self::insert_if_absent) fills. So `remove_value(0)`
     /// removes the [counters](crate::cookbook#a-counter-for-each-key) that are back at zero.
     ///
     /// It reads the whole table, which takes some milliseconds for a million pairs. It waits for another
     /// `remove_value`, for a [`clear`](Self::clear), for a [`merge`](Self::merge) into this maplet, and for the end of
-    /// a [`snapshot`](Self::snapshot). It also waits at each group of buckets while another thread writes there. See
-    /// [what blocks](CuckooMaplet#what-blocks).
+    /// a [`snapshot`](Self::snapshot). It also waits at each stripe while another thread writes there: see [what
+    /// blocks](CuckooMaplet#what-blocks).
     ///
     /// # Examples
     ///
@@ -621,7 +627,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Adds each pair of a key and a value, in order, until one fails. An equal pair that is there already stays, as
     /// with [`insert`](Self::insert).
     ///
-    /// The batch is not atomic: it waits as `insert` does, for each pair by itself.
+    /// The batch is not atomic: it is one call of `insert` for each pair, and waits as such a call does.
     ///
     /// # Errors
     ///
@@ -809,7 +815,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns how many were removed. Remove only what was inserted, for the reason that [`remove`](Self::remove)
     /// gives.
     ///
-    /// The batch is not atomic: it waits as `remove` does, for each pair by itself.
+    /// The batch is not atomic: it is one call of `remove` for each pair, and waits as such a call does.
     ///
     /// # Errors
     ///
@@ -852,8 +858,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// `replaced` whether there was such a pair. Returns how many were replaced. Replace only what was inserted, for
     /// the reason that [`replace`](Self::replace) gives.
     ///
-    /// Each replacement is atomic, as that of `replace` is, but the batch is not: it waits as `replace` does, for each
-    /// pair by itself. In a maplet larger than the cache it is faster than a loop of `replace`.
+    /// Each replacement is atomic, but the batch is not: it is one call of `replace` for each pair, and waits as such a
+    /// call does. In a maplet larger than the cache it is faster than a loop of `replace`.
     ///
     /// # Errors
     ///
@@ -1009,7 +1015,7 @@ impl<L: Storage, S> Maplet<L, S> {
         pub fn is_empty(&self) -> bool;
 
         /// Returns the number of pairs that the maplet was built for, or [`len`](Self::len) if it holds more. In a
-        /// growable maplet, it is the number of pairs for the present size: at least the initial capacity, and at most
+        /// growing maplet, it is the number of pairs for the present size: at least the initial capacity, and at most
         /// the maximum capacity unless the maplet holds more.
         ///
         /// # Examples
@@ -1023,7 +1029,7 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn capacity(&self) -> usize;
 
-        /// Returns the number of slots of the table; in a growable maplet, at its present size.
+        /// Returns the number of slots of the table; in a growing maplet, at its present size.
         ///
         /// # Examples
         ///
@@ -1051,7 +1057,7 @@ impl<L: Storage, S> Maplet<L, S> {
         pub fn load_factor(&self) -> f64;
 
         /// Returns how full the maplet is: its entries divided by the number of pairs that it was built for, or in a
-        /// growable maplet by its [maximum capacity](CuckooMaplet::max_capacity).
+        /// growing maplet by its [maximum capacity](CuckooMaplet::max_capacity).
         /// [`CuckooFilter::fullness`](crate::CuckooFilter::fullness) says how to use it.
         ///
         /// # Examples
@@ -1067,10 +1073,10 @@ impl<L: Storage, S> Maplet<L, S> {
         pub fn fullness(&self) -> f64;
 
         /// Returns the mean number of false candidates that [`get`](Self::get) is expected to return now: for an absent
-        /// key, and for a present key beside its values. It may be above 1 if fingerprints are short.
+        /// key, or in addition to the values of a present key. The number may be above 1 if fingerprints are short.
         /// [`contains_key`](Self::contains_key) is true for at most this share of absent keys.
         ///
-        /// In a growable maplet it is an estimate from the words of the table, as in
+        /// In a growing maplet it is an estimate from the words of the table, as in
         /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
         ///
         /// # Examples
@@ -1159,9 +1165,9 @@ impl<L: Storage, S> Maplet<L, S> {
 /// Growth.
 impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     forward_to_inner! {
-        /// Returns the maximum capacity: the number of pairs that the maplet holds at its maximum size. The builder was
-        /// [given](crate::Builder::max_capacity) this number; otherwise it is what a maplet with such
-        /// [values](CuckooMaplet#layouts) can reach.
+        /// Returns the maximum capacity: the number of pairs that the maplet holds at its maximum size. It is the
+        /// number that was passed to [`max_capacity`](crate::Builder::max_capacity) of the builder. Without such a
+        /// call, it is the number of pairs that a maplet with values of [this length](CuckooMaplet#layouts) can reach.
         ///
         /// # Examples
         ///
@@ -1198,8 +1204,8 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
 
     /// Grows until the table has room for `additional` more pairs. Inserting them then splits nothing.
     ///
-    /// Waits while another thread splits buckets, or writes to a group of buckets that this call splits. Other threads
-    /// can read and write meanwhile. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread splits buckets, or writes to a stripe that this call splits. Other threads can read
+    /// and write meanwhile: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -1358,16 +1364,16 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
         Inner::from_snapshot(snapshot, hasher, Content::Pairs).map(|inner| Self { inner })
     }
 
-    /// Adds all pairs of `other` to this maplet, copy by copy: all of them, or nothing.
+    /// Adds all pairs of `other` to this maplet, with all their copies. It adds all of them, or nothing.
     ///
     /// Both maplets must have the same number of value bits. [`CuckooFilter::merge`](crate::CuckooFilter::merge) says
     /// what else must be the same, what other threads see meanwhile, and what they must not do. One more rule holds for
     /// maplets: if a merge may fail, do not replace values of keys of `other` meanwhile.
     ///
-    /// Takes a [`snapshot`](Self::snapshot) of `other`, and waits for what that call waits for. Then it waits for
-    /// another `merge` into this maplet, for a [`clear`](Self::clear), for a [`remove_value`](Self::remove_value), and
-    /// for the end of a `snapshot` of this maplet. Then, for each pair, it waits while another thread writes to the
-    /// same group of buckets. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Takes a [`snapshot`](Self::snapshot) of `other`, and waits as that call does. Then it waits for another `merge`
+    /// into this maplet, for a [`clear`](Self::clear), for a [`remove_value`](Self::remove_value), and for the end of a
+    /// `snapshot` of this maplet. Then, for each pair, it waits while another thread writes to the same stripe: see
+    /// [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///

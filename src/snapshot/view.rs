@@ -17,11 +17,11 @@ use crate::table::placing::entry::{NoValues, Pair, ValueBits, Values};
 use crate::table::placing::rates;
 use crate::table::{Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, prefix};
 
-/// A read-only [`CuckooFilter`](crate::CuckooFilter) in the bytes of its snapshot, which stay where they are: in a
+/// A read-only [`CuckooFilter`](crate::CuckooFilter) in the bytes of its snapshot. The bytes stay where they are: in a
 /// mapped file, in a block cache, in a message, in a `static`.
 ///
-/// Nothing is copied or decoded. One type reads all layouts, of fixed size and growing. The bytes may have any
-/// alignment. `B` owns or borrows them: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, `Bytes`, `Mmap`, a
+/// A view copies and decodes nothing. One type reads all layouts, and filters of fixed size and growing filters. The
+/// bytes may have any alignment. `B` owns or borrows the bytes: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, `Bytes`, `Mmap`, a
 /// [`Snapshot`](crate::Snapshot).
 ///
 /// * **Lookups are wait-free**: they only read the bytes, and any number of threads may do so at the same time. They
@@ -29,9 +29,9 @@ use crate::table::{Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Sta
 /// * **Time**: a lookup reads two words of the bytes, as in a filter. If entries are
 ///   [stashed](crate#what-finds-no-room), it also does one binary search among them for each length of entry that
 ///   occurs: one in the snapshot of a filter of fixed size, mostly one in that of a growing filter. A filter has a hash
-///   table for these entries, so a view with many of them is slower.
-/// * **Bytes that change** while a view is open, as those of a mapped file can, make answers wrong. They are not an
-///   error: whatever the bytes are, no lookup panics, or reads beyond them.
+///   table for stashed entries, so if there are many, a view is slower than a filter.
+/// * **Bytes that change** while a view is open, as those of a mapped file can, make answers wrong. They do no other
+///   harm: whatever the bytes are, no lookup panics, or reads beyond them.
 ///
 /// The hasher must be that of the filter. For bytes from another process this is a [`StableHashBuilder`], which is the
 /// default here.
@@ -60,9 +60,11 @@ pub struct CuckooFilterView<B, S = StableHashBuilder> {
 
 /// A read-only [`CuckooMaplet`](crate::CuckooMaplet) in the bytes of its snapshot, which stay where they are.
 ///
-/// The documentation of [`CuckooFilterView`] says what a view reads, and what a lookup costs. This type also reads the
-/// snapshot of an [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter): [`contains_key`](Self::contains_key) then
-/// returns whether the filter remembered an item. The values are then marks of generations, not ages.
+/// The documentation of [`CuckooFilterView`] says what a view reads, and what a lookup costs.
+///
+/// This type also reads the snapshot of an [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter). Then
+/// [`contains_key`](Self::contains_key) returns whether the filter remembered an item. The values of such a snapshot
+/// are marks of generations, not ages.
 ///
 /// # Examples
 ///
@@ -92,7 +94,7 @@ struct View<B, V> {
     values: V,
 }
 
-/// Calls this method with the encoding of the layout and the kind of the table.
+/// Calls `$method` with the encoding of the layout and the kind of the table as type arguments.
 macro_rules! by_kind {
     ($view:expr, $method:ident($($argument:expr),*)) => {
         by_layout!($view.header.layout, F => {
@@ -107,8 +109,8 @@ macro_rules! by_kind {
 }
 
 impl<B: AsRef<[u8]>, V: Values> View<B, V> {
-    /// Creates a view. `IS_TRUSTED` says whether somebody else has checked the bytes. It is known at compile time, so
-    /// that a program contains only the checks that it uses.
+    /// Creates a view. `IS_TRUSTED` says whether the caller trusts the bytes. It is a constant, so that a program
+    /// contains only the checks that it uses.
     fn new<const IS_TRUSTED: bool>(bytes: B, hasher: &impl ComparedHasher) -> Result<Self, Error> {
         let all = bytes.as_ref();
         let header = Header::decode::<IS_TRUSTED>(all)?;
@@ -136,7 +138,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     /// Returns whether there is an entry of the item: with its value, or with any value.
     #[inline]
     fn holds<const WITH_VALUE: bool>(&self, item: V::Item) -> bool {
-        // The most frequent layout needs no choice among the layouts.
+        // A shortcut for the most frequent layout.
         if self.header.layout == LayoutId::Fp16x4 && !self.header.grows {
             type Likely = <Fp16x4 as Layout>::Encoding;
             return self.holds_in::<Likely, FixedPlacing<V>>(item, WITH_VALUE);
@@ -257,24 +259,25 @@ macro_rules! views {
     ($($view:ident: $item:literal;)*) => {$(
         impl<B: AsRef<[u8]>, S: ComparedHasher> $view<B, S> {
             /// Creates a view of bytes that are one snapshot and nothing else. Checks every byte once, which takes
-            /// about as long as reading them from memory.
+            /// about as long as reading the bytes from memory.
             ///
             /// # Errors
             ///
-            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), except the errors about other
-            /// types and layouts: a view reads all layouts, of fixed size or growing. For the snapshot of a filter
-            /// instead of a maplet, or of a maplet instead of a filter, [`Error::OtherView`] names the right view.
+            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), except
+            /// [`Error::OtherLayout`] and [`Error::OtherType`]: a view reads all layouts, of fixed size or growing. A
+            /// view of filters returns [`Error::OtherView`] for the snapshot of a maplet or an expiring filter, and a
+            /// view of maplets for the snapshot of a filter.
             pub fn from_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
                 View::new::<false>(bytes, &hasher).map(|view| Self { view, hasher })
             }
 
-            /// Creates a view of bytes that somebody else has checked since they were written, such as a block cache,
-            /// or a file system with checksums. Checks only the header and the length: this takes as long as a few
-            /// lookups, whatever the size.
+            /// Creates a view of bytes that were checked after they were written, for example by a block cache or by a
+            /// file system with checksums. Checks only the header and the length: this takes as long as a few lookups,
+            /// whatever the size.
             ///
-            /// Damaged bytes make answers wrong: a lookup may even answer that an item is absent that is there ([other
-            /// causes of this](crate#if-a-lookup-misses-what-you-inserted)). They do no other harm: no lookup panics,
-            /// or reads beyond the bytes; at worst it looks at each stashed entry that the header counts.
+            /// Damaged bytes make answers wrong: a lookup may even miss an item ([other causes of
+            /// this](crate#if-a-lookup-misses-what-you-inserted)). They do no other harm: no lookup panics, or reads
+            /// beyond the bytes. At worst a lookup reads each stashed entry that the header counts.
             ///
             /// # Errors
             ///
@@ -298,17 +301,16 @@ macro_rules! views {
                 self.len() == 0
             }
 
-            /// Returns the name of the layout: the [`Layout::NAME`](crate::Layout::NAME) of the layout that the
-            /// snapshot has.
+            /// Returns the name of the layout of the snapshot: its [`Layout::NAME`](crate::Layout::NAME).
             #[must_use]
             pub fn layout_name(&self) -> &'static str {
                 self.view.header.layout.name()
             }
 
-            /// Returns the rate of false positives. For a filter this is the expected share of absent items for which a
-            /// lookup finds something ([as there](crate::CuckooFilter::false_positive_rate)); for a maplet, the mean
-            /// number of candidates for an absent key ([as there](crate::CuckooMaplet::false_positive_rate)). For a
-            /// growing table it is an estimate from a sample of the words.
+            /// Returns the false-positive rate. For a filter, this is the expected [share of absent
+            /// items](crate::CuckooFilter::false_positive_rate) that a lookup reports as present. For a maplet, it is
+            /// the mean number of [candidates for an absent key](crate::CuckooMaplet::false_positive_rate). For a
+            /// growing table, it is an estimate from a sample of the words.
             #[must_use]
             pub fn false_positive_rate(&self) -> f64 {
                 by_kind!(self.view, rate_in())
@@ -345,7 +347,7 @@ macro_rules! views {
             }
         }
 
-        /// Deserializes from a format that lends its bytes.
+        /// Deserializes from a format that lends its bytes, with the hasher `H::default()`.
         #[cfg(feature = "serde")]
         impl<'de: 'a, 'a, H: ComparedHasher + Default> Deserialize<'de> for $view<&'a [u8], H> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -517,7 +519,7 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
         self.fits(value) && self.view.holds::<true>(self.pair(key, value))
     }
 
-    /// Writes to `found` whether each key has the value beside it.
+    /// Writes to `found`, for each pair, whether the key has the value.
     ///
     /// # Errors
     ///
@@ -638,7 +640,7 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
         self.view.header.value_bits
     }
 
-    /// Returns whether the value has no more bits than are stored.
+    /// Returns whether `value` fits into the value bits.
     #[inline]
     fn fits(&self, value: u32) -> bool {
         value >> self.value_bits() == 0

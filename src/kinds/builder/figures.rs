@@ -29,21 +29,21 @@ use crate::table::placing::entry::Values;
 pub struct Figures {
     /// The name of the [layout](crate::Layout).
     pub layout_name: &'static str,
-    /// The number of items that it holds; in a growing filter, before it grows. 0 for a growing filter without a
-    /// capacity.
+    /// The number of items that the filter holds; for a growing filter, that it holds before it grows. 0 for a growing
+    /// filter without a capacity.
     pub capacity: usize,
-    /// The number of items that it holds at its maximum size. This is the capacity if it does not grow.
+    /// The number of items that the filter holds at its maximum size. Equal to `capacity` if the filter does not grow.
     pub max_capacity: usize,
-    /// The memory that it takes with the given number of items, in bytes. It takes no more than this, except for two
-    /// parts:
+    /// The memory of the filter with the given number of items, in bytes. The filter takes no more than this, except
+    /// for two parts:
     ///
     /// * The [stash](crate#what-finds-no-room), which has few items or none, unless
     ///   [`stashed_share`](Self::stashed_share) says otherwise.
     /// * In a growing maplet or expiring filter, 16 to 32 bytes for each value (or generation) of which splits have
     ///   doubled an entry.
     ///
-    /// If it grows, it may take less: up to a quarter less, because splits double fewer entries than this figure allows
-    /// for, and even less below 40 KB, where it takes memory in large steps.
+    /// A growing filter may take less: up to a quarter less, because splits double fewer entries than this figure
+    /// allows for, and even less below 40 KB, where the filter takes memory in large steps.
     pub memory_bytes: usize,
     /// [`memory_bytes`](Self::memory_bytes) in bits, divided by the number of items. Infinite for 0 items.
     pub bits_per_item: f64,
@@ -53,14 +53,14 @@ pub struct Figures {
     pub snapshot_bytes: usize,
     /// The number of items divided by the number of slots. Stashed items are counted.
     pub load_factor: f64,
-    /// The [values per key](Builder::values_per_key), or [copies per item](Builder::copies_per_item), that it is built
-    /// for. The default is 1.
+    /// The [values per key](Builder::values_per_key), or [copies per item](Builder::copies_per_item), for which the
+    /// filter is built. The default is 1.
     pub values_per_key: u32,
-    /// The share of its items that is stashed when it holds its capacity and each key has
-    /// [`values_per_key`](Self::values_per_key) values: an estimate. Each stashed item takes 15 to 30 bytes in addition
-    /// to [`memory_bytes`](Self::memory_bytes).
+    /// The estimated share of the items that is stashed when the filter holds its capacity and each key has
+    /// [`values_per_key`](Self::values_per_key) values. Each stashed item takes 15 to 30 bytes in addition to
+    /// [`memory_bytes`](Self::memory_bytes).
     pub stashed_share: f64,
-    /// The share of absent items that it reports as present with these items. In a maplet, the mean number of
+    /// The share of absent items that the filter reports as present with these items. In a maplet, the mean number of
     /// candidates for an absent key.
     pub false_positive_rate: f64,
 }

@@ -1,5 +1,5 @@
-//! The methods that the builder of expiring filters adds to those of every builder (the number of generations, and what
-//! ends them), and constructors with few parameters.
+//! The methods that only the builder of expiring filters has (they set the number of generations, and the event that
+//! ends one), and constructors with few parameters.
 //!
 //! **Invariant:** the values of a table that is built have the number of bits that its generations need.
 
@@ -22,9 +22,9 @@ pub enum Expiring {}
 
 /// Builds an [`ExpiringCuckooFilter`] step by step. [`ExpiringCuckooFilter::builder`] returns one.
 ///
-/// It is the [`Builder`] of filters, with the [number of generations](Builder::generations), and with what may end a
-/// generation: your calls of `advance`, [a clock](Builder::every), or [an insert into a full
-/// filter](Builder::forget_oldest_when_full).
+/// It is the [`Builder`] of filters, with two additions: the [number of generations](Builder::generations), and the
+/// events that end a generation. Your calls of `advance` always do; other events are [a period](Builder::every), [a
+/// number of new items](Builder::every_items), and [an insert into a full filter](Builder::forget_oldest_when_full).
 ///
 /// # Examples
 ///
@@ -78,15 +78,16 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     }
 
     /// Sets the period of a generation: an insert that finds the period over [advances](ExpiringCuckooFilter::advance)
-    /// the filter. So you need no thread, and nothing else to call. [`ExpiringCuckooFilter`](ExpiringCuckooFilter#time)
-    /// says what the clock promises and costs.
+    /// the filter. So you need no thread, and no other call. [`ExpiringCuckooFilter`](ExpiringCuckooFilter#time) says
+    /// what the clock promises and costs.
     ///
     /// Choose a period that is several times as long as a [sweep](ExpiringCuckooFilter#what-an-advance-costs) of the
     /// table, which takes some milliseconds for a million items. The filter measures its [longest
     /// sweep](crate::Stats::longest_sweep). With a shorter period, inserts sweep for up to half of the time, and
-    /// generations last longer than the period: as long as a sweep and a period together.
+    /// generations last as long as a sweep and a period together.
     ///
-    /// Without this call and [`every_items`](Self::every_items), only your calls of `advance` end generations.
+    /// If you call neither this method, nor [`every_items`](Self::every_items), nor
+    /// [`forget_oldest_when_full`](Self::forget_oldest_when_full), only your calls of `advance` end generations.
     ///
     /// # Examples
     ///
@@ -106,19 +107,19 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     }
 
     /// Ends each generation after `items` new items: the insert that stores the last of them
-    /// [advances](ExpiringCuckooFilter::advance) the filter. So the filter remembers a window of items: with N
-    /// generations, at least the last (N - 1) · `items` new items. An insert of an item that the filter remembers is
-    /// not counted. (It still moves the item to the present generation.)
+    /// [advances](ExpiringCuckooFilter::advance) the filter. So the window is a number of items: with N generations,
+    /// the filter remembers at least the last (N - 1) · `items` new items. An insert of an item that the filter
+    /// remembers does not count. (It still moves the item to the present generation.)
     ///
-    /// With [`every`](Self::every) as well, a generation ends by whichever comes first, and then both the period and
-    /// the count begin again.
+    /// If [`every`](Self::every) is also set, a generation ends after its period or after `items` new items, whichever
+    /// comes first. Then both the period and the count begin again.
     ///
-    /// With one thread and new items only, the filter holds at most N · `items` items: with this
-    /// [capacity](Self::capacity) it never is full.
+    /// If one thread inserts only new items, the filter holds at most N · `items` items: with this
+    /// [capacity](Self::capacity) it is never full.
     ///
-    /// With several threads, at most one generation ends for each `items` new items. A generation also gets the items
-    /// that other threads store while one thread advances. The window may be shorter by one item, or one batch, for
-    /// each other thread: an item is counted after it was stored.
+    /// If several threads insert, at most one generation ends for each `items` new items. While one thread advances,
+    /// the present generation also gets the items that other threads store. An item is counted after it was stored, so
+    /// the window may be shorter by one item, or one batch, for each other thread.
     ///
     /// # Examples
     ///
@@ -144,10 +145,11 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// machine](ExpiringCuckooFilter#time): for tests, or if reading the clock of the machine costs too much.
     ///
     /// `now` returns the time since some instant. This instant must always be the same, and the time must not go back.
-    /// `wasm32-unknown-unknown` has no other clock: there [`every`](Self::every) needs this one, or `build` panics.
+    /// On `wasm32-unknown-unknown`, which has no clock of the machine, `build` panics if [`every`](Self::every) is set
+    /// without this clock.
     ///
-    /// `now` is a `fn`, so it reads a `static`. Give each test a `static` of its own, or a `thread_local!` if one
-    /// thread uses the filter.
+    /// `now` is a `fn`, so it cannot capture variables: let it read a `static`. Give each test a `static` of its own,
+    /// or a `thread_local!` if only one thread uses the filter.
     ///
     /// # Examples
     ///
@@ -175,18 +177,19 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     }
 
     /// Lets an insert that finds the filter [full](Error::WindowFull) end generations early, until there is room. So no
-    /// insert fails because the filter is full, and items may be remembered for less time than you wanted.
+    /// insert fails because the filter is full, but items may be remembered for a shorter time than you wanted.
     /// [`stats`](ExpiringCuckooFilter::stats) counts the generations that ended early.
     ///
-    /// An insert ends one generation at a time, the oldest one first. If a single generation filled the filter, all
-    /// items would be forgotten at once. So a generation must end before that:
+    /// An insert ends one generation at a time, the oldest one first. If one generation filled the whole filter, the
+    /// insert would forget all items at once. So a generation must end before:
     ///
     /// * If neither [`every`](Self::every) nor [`every_items`](Self::every_items) is set, a generation also ends after
-    ///   one N-th of the capacity (in a growing filter of its maximum capacity) in new items, for N generations.
+    ///   `capacity / N` new items, for N generations. (In a growing filter, after `max_capacity / N`.)
     /// * With `every_items`, N - 1 generations must have room, or `build` returns an error. So a filter that one thread
     ///   fills always remembers the last N - 2 full generations and the present one.
     /// * With `every` alone, a burst within one period can fill the filter. The insert then forgets all items, the
-    ///   burst included, after one sweep for each of the N generations. Set `every_items` as well if you expect bursts.
+    ///   burst included, after one sweep for each of the N generations. If you expect bursts, set `every_items` as
+    ///   well.
     ///
     /// # Examples
     ///
@@ -211,11 +214,12 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of a [filter](Builder::build). [`Error::GenerationsOutOfRange`] if the [number of
-    /// generations](Self::generations) is not set or does not fit into the layout. [`Error::NoTime`] if the
-    /// [period](Self::every) is zero, or if a clock is set without a period.
-    /// [`Error::ItemsPerGenerationOutOfRange`] if a generation cannot end after the [number of
-    /// items](Self::every_items).
+    /// * Those of a [filter](Builder::build).
+    /// * [`Error::GenerationsOutOfRange`] if the [number of generations](Self::generations) is not set or does not fit
+    ///   into the layout.
+    /// * [`Error::NoTime`] if the [period](Self::every) is zero, or if a clock is set without a period.
+    /// * [`Error::ItemsPerGenerationOutOfRange`] if the [number of items](Self::every_items) is 0, or too large for a
+    ///   filter that [forgets the oldest items](Self::forget_oldest_when_full).
     ///
     /// # Examples
     ///
@@ -263,7 +267,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         figures.map_err(|error| out_of_range(self.expiry.generations, error))
     }
 
-    /// Returns the timer that ends generations, `None` if only the user ends them, or an error if the number of
+    /// Returns the timer that ends generations, or `None` if there is no period. Returns an error if the number of
     /// generations or the period is invalid.
     fn timer(&self) -> Result<Option<Timer>, Error> {
         let Expiry { generations, period, now, .. } = self.expiry;
@@ -322,16 +326,16 @@ impl<L: GrowingLayout, S> ExpiringBuilder<Fixed<L>, S> {
     /// If you named no layout, `build` chooses the smallest one that meets two conditions.
     ///
     /// * Growth does not end early (before the maximum, if there is one).
-    /// * At most 0.4 % of the items that were not seen are taken for seen when the filter has doubled ten times. With a
+    /// * The filter takes at most 0.4 % of the unseen items for seen when it has doubled ten times. With a
     ///   [`max_capacity`](Self::max_capacity), this holds for the filter of that size. With a
     ///   [rate](Self::false_positive_rate), this rate takes the place of the 0.4 %.
     ///
     /// With neither a maximum nor a rate, the layout is [`Fp21x3`](crate::Fp21x3) for up to 64 generations, and
     /// [`Fp32x2`](crate::Fp32x2) for more.
     ///
-    /// [`Fp16x4`] takes a quarter less memory than `Fp21x3`, but takes some forty times as many items for seen: one in
-    /// 40, with 8 generations and ten million items. With a [capacity](Self::capacity) for the items of a whole window
-    /// it is one in 400, since the filter need not double.
+    /// [`Fp16x4`] takes a quarter less memory than `Fp21x3`, but it takes some forty times as many unseen items for
+    /// seen: one in 40, with 8 generations and ten million items. With a [capacity](Self::capacity) for the items of a
+    /// whole window it is one in 400, because then the filter does not double.
     ///
     /// ```
     /// use coucal::{Fp16x4, GrowableExpiringCuckooFilter};

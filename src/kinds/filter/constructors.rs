@@ -24,12 +24,12 @@ impl<L: Layout, S> Builder<Fixed<L>, S> {
     /// bucket of the [layout](crate::Layout).
     ///
     /// The two buckets of an item must have room for all its copies. So the table gets more free slots: it holds its
-    /// [capacity](Self::capacity), counted in copies, at a lower load. (It is the same as
-    /// [`values_per_key`](Self::values_per_key) of a maplet.) Without this call, a filter for items with three copies
-    /// [stashes](crate#what-finds-no-room) one copy in nine.
+    /// [capacity](Self::capacity), counted in copies, at a lower load. Without this call, a filter of items with three
+    /// copies each [stashes](crate#what-finds-no-room) one copy in nine. (This call does the same as
+    /// [`values_per_key`](Self::values_per_key) of a maplet.)
     ///
     /// In a growing filter, the number of free slots follows from the [target load](Self::target_load), not from a
-    /// capacity: with more than one copy, [`build`](Self::build) returns an error.
+    /// capacity. So for a growing filter and more than one copy, [`build`](Self::build) returns an error.
     ///
     /// # Examples
     ///
@@ -253,7 +253,7 @@ impl GrowableCuckooFilter {
     ///
     /// # Panics
     ///
-    /// Never. It aborts, as `Vec` does, if the allocator cannot provide these first bytes:
+    /// Never. It aborts, as `Vec` does, if the allocator cannot provide these 2 KB.
     /// `GrowableCuckooFilter::builder().build()` returns an error instead. If the allocator fails later,
     /// [`insert`](Self::insert) returns [`Error::NoMemoryToStore`].
     ///

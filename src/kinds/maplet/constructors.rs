@@ -1,6 +1,6 @@
-//! The methods that the builder of maplets adds to those of every builder, and constructors with few parameters.
+//! The methods that only the builder of maplets has, and constructors with few parameters.
 //!
-//! **Invariant:** a constructor builds what the builder builds from the same choices.
+//! **Invariant:** a constructor builds the same maplet as the builder with the same options.
 
 use super::{CuckooMaplet, GrowableCuckooMaplet, Maplet};
 use crate::error::Error;
@@ -71,9 +71,9 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of a [filter](Builder::build). [`Error::ValueBitsOutOfRange`] if the [value bits](Self::value_bits) are
-    /// not set or do not fit into the layout. [`Error::ValuesPerKeyOutOfRange`] is explained at
-    /// [`values_per_key`](Self::values_per_key).
+    /// Those of a [filter](Builder::build), with [`values_per_key`](Self::values_per_key) in place of
+    /// `copies_per_item`. [`Error::ValueBitsOutOfRange`] if the [value bits](Self::value_bits) are not set or do not
+    /// fit into the layout.
     ///
     /// # Examples
     ///
@@ -119,9 +119,9 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     ///
     /// The two buckets of a key must have room for all its values. So for keys with several values, a table needs more
     /// free slots. Otherwise many pairs are [stashed](crate#what-finds-no-room), and a stashed pair costs more memory
-    /// and time than free slots do. The [capacity](Self::capacity) still counts pairs: with this call, the maplet gets
-    /// the load at which the table and its stash together are smallest for this capacity. In the default layout, with
-    /// values of 6 bits:
+    /// and time than free slots. The [capacity](Self::capacity) still counts pairs. With this call, the maplet gets the
+    /// load at which its table and its stash together take the least memory for this capacity. In the default layout,
+    /// with values of 6 bits:
     ///
     /// | values per key | load | bits per pair | bits per pair without the call | stashed pairs | stashed pairs without the call |
     /// |---|---|---|---|---|---|
@@ -136,8 +136,8 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     /// stashed. [`figures`](Self::figures) says how many pairs are stashed.
     ///
     /// If keys have different numbers of values, choose a number that few keys exceed. The call does not help if a few
-    /// keys have most of the pairs: their pairs are stashed at any load. In a growing maplet, this call is an error,
-    /// since a growing maplet has a [target load](Self::target_load) and no fixed capacity.
+    /// keys have most of the pairs: their pairs are stashed at any load. For a growing maplet, `build` returns an error
+    /// after this call, because a growing maplet has a [target load](Self::target_load) and no fixed capacity.
     ///
     /// # Examples
     ///
@@ -171,8 +171,8 @@ impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
     /// Makes the maplet [grow](crate#growth) with its pairs, as [`growable`](Self::growable) does, but only up to
     /// `pairs` pairs. This maximum must not be below the [`capacity`](Self::capacity).
     ///
-    /// You can leave out the capacity. Then the maplet begins with 128 buckets, or with the buckets that this maximum
-    /// needs if these are fewer. With [long values](crate::CuckooMaplet#layouts), it begins with the buckets that it
+    /// The capacity is optional. Without it, the maplet begins with 128 buckets, or with the number that the maximum
+    /// needs if that is less. With [long values](crate::CuckooMaplet#layouts), it begins with as many buckets as it
     /// needs to reach the maximum.
     ///
     /// A layout that you named before this call is kept, but the type then has [`AnyLayout`]. To have the layout in the
