@@ -90,7 +90,8 @@ impl Count {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Returns the number, where an old value could not make an answer wrong: loom does not explore old values here.
+    /// Returns the number, for uses where an old value cannot make an answer wrong. loom does not explore old values
+    /// here.
     pub(crate) fn hint(&self) -> u32 {
         self.get()
     }

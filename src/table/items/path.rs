@@ -109,7 +109,8 @@ pub(in crate::table) fn prefetch_others<F: Encoding, B: Buckets>(
 pub(in crate::table) struct Search<'a, B: Buckets> {
     /// The placement by which all slots are read.
     placement: B::Placing,
-    /// On the stack of the caller, and not copied: the stack of a thread in a user's model has no room for a copy.
+    /// The queue: the buckets that were reached. The slice is on the stack of the caller, and is not copied: the stack
+    /// of a thread in a user's model has no room for a copy.
     nodes: &'a mut [Node],
     len: usize,
 }
