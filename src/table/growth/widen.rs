@@ -1,10 +1,10 @@
 //! Replaces the stripes and the versions of a small table by more of them while it grows, and its words by longer ones
 //! if they have to move.
 //!
-//! **Invariant:** the old ones are kept until the end. Old stripes and versions are *retired*: nobody gets the lock of
-//! a retired stripe, and no lookup validates a retired version. This takes no further test where a lock is taken at
-//! once, or where a lookup ends with its first round: the lock of a retired stripe is not free, and a retired version
-//! says that something is stashed.
+//! **Invariant:** the old ones are kept until the table is dropped. Old stripes and versions are *retired*: no thread
+//! gets the lock of a retired stripe, and no lookup validates a retired version. The fast paths need no further test
+//! for this: the lock of a retired stripe is not free, so no thread takes it at once; and a retired version says that
+//! something is stashed, so no lookup ends with its first round.
 
 use crate::layout::Encoding;
 use crate::sync::memory::NoMemory;
@@ -14,8 +14,8 @@ use crate::table::buckets::growing::{GrowingBuckets, stripes_with};
 use crate::table::{Buckets, Table};
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Puts `stripes` new stripes in the place of the old ones, with new versions. Puts `words` longer words in the
-    /// place of the old ones, if there is such a number. The caller holds the growth mutex.
+    /// Replaces the stripes by `stripes` new ones, and the versions by new ones. If `words` is given, also replaces the
+    /// array of words by a longer one with at least `words` words. The caller holds the growth mutex.
     ///
     /// **All stripes are held meanwhile**, so nothing moves, and nobody writes. The order is copy, publish, retire:
     ///

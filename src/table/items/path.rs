@@ -22,7 +22,7 @@ use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing};
 use crate::table::{Attempt, Buckets};
 
-/// The buckets that a first search opens: few enough to clear quickly, and enough for most kicks.
+/// The most buckets that a first search opens: few enough that its queue is cleared quickly, and enough for most kicks.
 pub(in crate::table) const FIRST_SEARCH_BUCKETS: usize = 24;
 /// The most buckets that a search opens. It looks at the other buckets of all their entries.
 pub(in crate::table) const MAX_SEARCH_BUCKETS: usize = 768;
