@@ -342,8 +342,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         Some((writer, found))
     }
 
-    /// Takes up to `most` copies of an entry out of the stash, and not of a shorter entry. Returns the number of copies
-    /// taken, and counts an entry if no copy of it is left. The caller holds both stripes of the item.
+    /// Takes up to `most` copies of exactly this entry, and not of a shorter one, out of the stash. Returns the number
+    /// of copies that it has taken, and 1 entry if no copy is left. The caller holds both stripes of the item.
     pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> Counts {
         let stashed = self.longest_stashed(key);
         let is_exact = |(_, found): &(_, Match)| found.entry.known == key.entry.known();

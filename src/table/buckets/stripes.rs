@@ -20,7 +20,7 @@ pub(in crate::table) const SAMPLE: usize = 2048;
 const MIN_STRIPES: u64 = 8;
 /// Stripes in a cache line.
 const STRIPES_PER_LINE: usize = 64 / size_of::<Stripe>();
-/// The fewest stripes in a sample.
+/// The least number of stripes in a sample.
 const LEAST_SAMPLED: usize = 8;
 
 /// Returns `buckets / share`, rounded down to a power of two, between `least` and `most`, and at most `buckets`.
@@ -276,7 +276,7 @@ impl Locked<'_, All<'_>> {
         }
     }
 
-    /// Retires the stripes in place of unlocking them: a thread that waits for one of them goes to the stripes that
+    /// Retires the stripes instead of unlocking them: a thread that waits for one of them goes to the stripes that
     /// have replaced them.
     pub(in crate::table) fn retire(self) {
         self.held.retire();

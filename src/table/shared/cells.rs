@@ -4,10 +4,10 @@
 //! whichever other entries come and go meanwhile.
 //!
 //! The table uses open addressing with linear probing (Knuth, "The Art of Computer Programming", volume 3, section
-//! 6.4), by *lines* of eight *cells*. The lines that a search for an entry visits are the *way* of the entry: the way
-//! begins at the line that the hash of the entry names, and continues line by line. An entry is stored in the first
-//! line of its way that has a free cell. [`packing`] says how a cell holds an entry: in one word in tables of fixed
-//! size (with rare exceptions), in two words in growing tables.
+//! 6.4), by *lines* of eight *cells*. A search for an entry follows the *way* of the entry: it begins at the line that
+//! the hash of the entry names, and continues line by line. An entry is stored in the first line of its way that has a
+//! free cell, and its way ends there. [`packing`] says how a cell holds an entry: in one word in tables of fixed size
+//! (with rare exceptions), in two words in growing tables.
 //!
 //! Each line also has one word of its own, its *head*:
 //!
@@ -821,8 +821,9 @@ impl<'a> Writer<'a> {
         let marks = cells.all_marks(old, lines)?;
         for at in 0..old.len() {
             let Some(words) = old.held(at) else { continue };
-            // All other entries stay in their cells: their ways begin at the same line as before, and not behind them.
-            // These ways pass all lines up to them, and their marks are there.
+            // All other entries stay in their cells. Their ways begin at the same line as before, which is the line of
+            // the cell or one before it. So the heads already say that these ways pass the lines in between, and the
+            // marks are there.
             let (home, line) = (cells.home(new, words), at / LINE);
             if home > line || line >= lines || home != cells.home(old, words) {
                 let before = last[home].replace(moved.len());

@@ -18,9 +18,9 @@
 //! moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
 //!
 //! **Advance.** It first removes the entries of the oldest generation, which have the stamp that comes next. Then it
-//! publishes the next generation. Nobody stores this stamp in between, so no move drops an entry after that, and step 6
-//! is not needed. (It would be needed if entries went back from the stash. They do so after removals, and there are
-//! none here.)
+//! publishes the next generation. No thread stores this stamp in between, so no move drops an entry after that, and
+//! step 6 of the removal of a value is not needed. (It would be needed if entries went back from the stash. They do so
+//! after removals of items, which an expiring filter does not have.)
 //!
 //! Lookups know nothing of generations: they find each entry in the table.
 

@@ -26,7 +26,7 @@ const WIDE_COPIES: u32 = 38;
 /// The most copies that a cell counts.
 pub(crate) const MAX_COPIES: usize = ((WIDE - 1) >> WIDE_COPIES) as usize;
 
-/// Where the parts of a first word are.
+/// The positions of the parts of a first word.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::table) struct Packing {
     /// Whether entries know a part of their position.
