@@ -43,10 +43,10 @@ impl Shared {
 /// A second place for every store of a word, while a snapshot is taken.
 #[derive(Default)]
 pub(in crate::table) struct Mirror {
-    /// Held by the thread that takes a snapshot. Locked before any stripe.
+    /// The snapshot mutex. The thread that takes a snapshot holds it, and locks it before any stripe.
     pub(in crate::table) taking: Mutex<()>,
-    /// Replaced only while no thread reads it: by a thread that holds the growth mutex and, except the first time, all
-    /// stripes.
+    /// The mirror, if there is one. It is replaced only while no thread reads it: by a thread that holds the growth
+    /// mutex and, except the first time, all stripes.
     pub(in crate::table) words: RwLock<Option<TryBox<Chunks>>>,
 }
 
@@ -57,7 +57,7 @@ pub(in crate::table) struct Retiring {
     pub(in crate::table) value: AtomicU64,
     /// The number of entries that were dropped instead of moved, and not reported yet.
     pub(in crate::table) dropped: AtomicU64,
-    /// The removal mutex. Held by the thread that removes a value, merges, clears the table, or ends a snapshot. Locked
-    /// before the growth mutex, and before any stripe.
+    /// The removal mutex. The thread that removes a value, merges, clears the table, or ends a snapshot holds it. It is
+    /// locked before the growth mutex, and before any stripe.
     pub(in crate::table) removing: Mutex<()>,
 }
