@@ -104,9 +104,10 @@ pub struct Properties {
     pub(crate) slots: usize,
     /// The number of the encoding in snapshots.
     pub(crate) encoding: u8,
-    /// The share of slots in use at capacity: what a large table reaches with some reserve.
+    /// The share of slots in use of a large table that holds its capacity. It is below `full`, which leaves a reserve.
     pub(crate) load: f64,
-    /// How many slots a table has beyond that, per square root of the number of its items: small tables vary more.
+    /// The number of further slots of a table, divided by the square root of the number of its items: small tables vary
+    /// more.
     pub(crate) scatter: f64,
     /// The share of slots in use from which a short search is enough to decide that the table is full: the share at
     /// which the first insert fails in a table of 2^20 slots.
@@ -118,9 +119,9 @@ pub struct Properties {
 /// The fixed properties of the growing tables of a layout.
 #[derive(Clone, Copy)]
 pub struct Growth {
-    /// The share of slots in use that a table keeps unless its builder sets another. While a level is split, half of
-    /// the table has twice the demand of the other half. Kicks even this out, up to a load; the nearer the table comes
-    /// to that load, the longer the searches become.
+    /// The share of slots in use that a table keeps unless its builder sets another. While a level is being split, the
+    /// buckets that are not split yet get twice as many entries as the others. Kicks even this out up to some load. The
+    /// nearer the table comes to that load, the longer the searches are.
     pub(crate) target_load: f64,
     /// The highest load that a builder may request. Three percentage points more would double the time of an insert.
     pub(crate) max_target_load: f64,

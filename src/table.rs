@@ -182,7 +182,7 @@ impl<B: Buckets> State<B> {
             if now.map(Bucket::number) == buckets.map(Bucket::number) {
                 return (locked, now);
             }
-            // A split has overtaken this thread: the success of another thread.
+            // A split has changed a bucket meanwhile: this round is lost, but another thread has made progress.
             buckets = now;
         }
     }

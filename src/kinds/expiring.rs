@@ -894,21 +894,23 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn set_every_items(&mut self, items: usize) -> Result<(), Error> {
-        let max = self.most_items_per_generation(self.forgets_oldest);
-        if !(1..=max).contains(&items) {
-            return Err(Error::ItemsPerGenerationOutOfRange { items, max });
-        }
+        self.check_items_per_generation(items, self.forgets_oldest)?;
         self.quota = Some(Quota::new(items));
         Ok(())
     }
 
-    /// Returns the maximum number of new items of a generation. If the filter forgets the oldest generation when it is
+    /// Checks that a generation can end after `items` new items. If the filter forgets the oldest generation when it is
     /// full, N - 1 generations must have room.
-    fn most_items_per_generation(&self, forgets_oldest: bool) -> usize {
-        if !forgets_oldest {
-            return usize::MAX;
+    fn check_items_per_generation(&self, items: usize, forgets_oldest: bool) -> Result<(), Error> {
+        let max = if forgets_oldest {
+            (self.inner.max_capacity() / (self.generations() as usize - 1)).max(1)
+        } else {
+            usize::MAX
+        };
+        if !(1..=max).contains(&items) {
+            return Err(Error::ItemsPerGenerationOutOfRange { items, max });
         }
-        (self.inner.max_capacity() / (self.generations() as usize - 1)).max(1)
+        Ok(())
     }
 
     /// Sets the number of new items of a generation, if the filter forgets the oldest generation when it is full, and
@@ -931,18 +933,28 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Sets whether an insert that finds the filter full makes room from now on. Use it for a restored filter; in the
     /// builder, call [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full).
     ///
+    /// # Errors
+    ///
+    /// [`Error::ItemsPerGenerationOutOfRange`] if a generation ends after so many items that the filter has no room for N - 1
+    /// generations. Then nothing has changed.
+    ///
     /// # Examples
     ///
     /// ```
     /// use coucal::ExpiringCuckooFilter;
     ///
     /// let mut seen = ExpiringCuckooFilter::with_capacity(100, 4);
-    /// seen.set_forget_oldest_when_full(true);
+    /// seen.set_forget_oldest_when_full(true)?;
     /// assert!(seen.insert_all(0..1000).is_ok());
+    /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn set_forget_oldest_when_full(&mut self, forgets_oldest: bool) {
+    pub fn set_forget_oldest_when_full(&mut self, forgets_oldest: bool) -> Result<(), Error> {
+        if let Some(items) = self.items_per_generation() {
+            self.check_items_per_generation(items, forgets_oldest)?;
+        }
         self.forgets_oldest = forgets_oldest;
         self.settle_quota();
+        Ok(())
     }
 }
 

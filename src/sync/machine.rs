@@ -16,15 +16,15 @@ pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock};
 #[cfg(all(loom, feature = "loom"))]
 pub(crate) use super::turns::locks::{Mutex, MutexGuard, RwLock};
 
-/// The number of times that a thread spins or yields before it sleeps. On an idle processor this takes about 50 µs,
-/// which is as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
+/// The number of times that a thread spins or yields before it sleeps. On an idle processor this takes about 50 µs. A
+/// snapshot holds all locks for about as long, and waking from a sleep takes about as long, too.
 const AWAKE: u32 = 200;
 /// The time for which a thread sleeps the first time. Each further sleep takes twice as long.
 const SLEEP: Duration = Duration::from_micros(50);
 /// The number of times that the sleep doubles: the longest takes 0.8 ms.
 const DOUBLINGS: u32 = 4;
 
-/// Waits longer and longer.
+/// Waits, longer each time.
 pub(crate) struct Backoff {
     awake: crossbeam_utils::Backoff,
     turns: Cell<u32>,
@@ -90,7 +90,8 @@ impl Count {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Returns the number, where an old value could not make an answer wrong: loom does not explore old values here.
+    /// Returns the number, for uses where an old value cannot make an answer wrong. loom does not explore old values
+    /// here.
     pub(crate) fn hint(&self) -> u32 {
         self.get()
     }

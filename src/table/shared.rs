@@ -1,6 +1,7 @@
-//! What threads share of a table beside its buckets: counts, the stash, the mirror of a snapshot, and what retires.
+//! The shared state of a table besides its buckets: counts, the stash, the mirror of a snapshot, and the value that
+//! retires.
 //!
-//! Here is what it consists of. What is done with it is in the rooms above.
+//! This module has the data. The operations on it are in the modules beside it.
 
 pub(in crate::table) mod cells;
 pub(in crate::table) mod doubled;
@@ -12,10 +13,10 @@ use super::buckets::growing::Chunks;
 use crate::sync::memory::TryBox;
 use crate::sync::{AtomicU64, Mutex, RwLock};
 
-/// What changes beside the words and their counters. On a line of its own: a thread that counts must not slow
-/// the others down.
+/// The shared state besides the words and their counters. It has cache lines of its own: a thread that counts must not
+/// slow the others down.
 pub(in crate::table) struct Shared {
-    /// Lookups that gave up on a certain answer.
+    /// The number of inconclusive lookups: those that gave up on a certain answer.
     pub(in crate::table) inconclusive: AtomicU64,
     pub(in crate::table) doubled: Doubled,
     pub(in crate::table) mirror: Mirror,
@@ -26,7 +27,7 @@ pub(in crate::table) struct Shared {
 }
 
 impl Shared {
-    /// That of an empty table whose items are in this number of version groups.
+    /// Returns the shared state of an empty table whose items are in `groups` version groups.
     pub(in crate::table) fn new(doubled: Doubled, groups: usize) -> Self {
         Self {
             inconclusive: AtomicU64::new(0),
@@ -42,21 +43,21 @@ impl Shared {
 /// A second place for every store of a word, while a snapshot is taken.
 #[derive(Default)]
 pub(in crate::table) struct Mirror {
-    /// Held by whoever takes a snapshot. It is taken before any stripe.
+    /// The snapshot mutex. The thread that takes a snapshot holds it, and locks it before any stripe.
     pub(in crate::table) taking: Mutex<()>,
-    /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
-    /// first time, all stripes.
+    /// The mirror, if there is one. It is replaced only while no thread reads it: by a thread that holds the growth
+    /// mutex and, except the first time, all stripes.
     pub(in crate::table) words: RwLock<Option<TryBox<Chunks>>>,
 }
 
-/// What becomes of entries by their values.
+/// The removal of all entries with a value.
 #[derive(Default)]
 pub(in crate::table) struct Retiring {
-    /// The value that is retiring, plus one; 0 if there is none.
+    /// The value that is retiring, plus 1; 0 if no value is.
     pub(in crate::table) value: AtomicU64,
-    /// Entries that were dropped in place of being moved, and not reported yet.
+    /// The number of entries that were dropped instead of moved, and not reported yet.
     pub(in crate::table) dropped: AtomicU64,
-    /// Held by whoever removes a value, merges, clears the table, or ends a snapshot. It is taken before the mutex of
-    /// those who split, and before any stripe.
+    /// The removal mutex. The thread that removes a value, merges, clears the table, or ends a snapshot holds it. It is
+    /// locked before the growth mutex, and before any stripe.
     pub(in crate::table) removing: Mutex<()>,
 }

@@ -1,36 +1,43 @@
-//! The stash: entries for which their two buckets have no room (Kirsch, Mitzenmacher, Wieder, "More Robust
-//! Hashing: Cuckoo Hashing with a Stash", ESA 2008).
+//! The stash: the entries that find no room in their two buckets (Kirsch, Mitzenmacher, Wieder, "More Robust Hashing:
+//! Cuckoo Hashing with a Stash", ESA 2008).
 //!
-//! Two buckets hold 2b copies of an item, or 2b values of a key, and no more. What finds no room goes to a hash table
-//! beside the table, from an entry to the number of its copies. Nothing of it is allocated before it is needed. An
-//! entry there is named by what is known of it: its core and value, and its even position.
+//! Two buckets hold 2b copies of an item, or 2b values of a key, and no more. Further entries go to hash tables beside
+//! the buckets, which map an entry to the number of its copies. They are allocated when the first entry is stashed. A
+//! stashed entry is named by its core, its value and the known bits of its even position.
 //!
-//! **Shards.** The stash has some tables of [`Cells`], each for the entries of some groups of versions.
+//! **Shards.** The stash has one or more *shards*. Each shard is one hash table ([`Cells`]), for the entries of some
+//! version groups.
 //!
-//! **Invariant:** what is in the stash of an item changes only under the stripes of both of its buckets, and then the
-//! mutex of the shard.
+//! **Invariant:** the stashed entries of an item change only under the stripes of both of its buckets and the mutex of
+//! the shard. The stripes are locked first.
 //!
-//! * In: the cell, and then the version, with the bit that says that something of the group is stashed.
-//! * Out: if the entry goes back to a bucket, the copy there; then the version, and the bit if nothing of the group
-//!   is left; then the cell. Copy, bump, clear: as in a kick.
+//! * In: store the cell; then bump the version, and set its bit, which says that an entry of the group is stashed.
+//! * Out: if the entry goes back to a bucket, store it there; then bump the version, and clear the bit if no entry of
+//!   the group is left; then clear the cell. The order is copy, bump, clear, as in a kick.
 //!
-//! **Lookups** compare the version with one that has no such bit: so one of a group of which something is stashed fails
-//! to validate, and goes on in `contains_slow`. That reads the *marks*, which mostly say that nothing of the item is
-//! stashed, and else the cells, and compares the version as it was before the words. Words before marks and cells: a
-//! lookup that reads a word after a removal also sees all marks and cells that were there before it. The other way, an
-//! entry leaves the cells, and then its marks, after the version was bumped.
+//! **Lookups** first compare the version with one without the bit. So if the group has a stashed entry, a lookup that
+//! finds nothing in the buckets does not validate, and goes on in `contains_slow`. This function reads the *marks* of
+//! the item. They mostly prove that nothing of the item is stashed; otherwise the function also reads the cells. Then
+//! it compares the version with the one that was loaded before the words.
 //!
-//! **One stripe is enough to know.** What is stashed of an item changes only under both of its stripes. So who holds one
-//! of them asks the marks and the cells, without the mutex, and the answer that nothing of the item is stashed is
-//! certain: what others have stashed costs an item no lock.
+//! A lookup reads words before marks and cells: if it reads a word as it is after a removal, it also sees all marks and
+//! cells that were there before the removal. In the other direction, an entry leaves the cells, and then the marks,
+//! after the version was bumped.
 //!
-//! **Back.** Where a removal frees a slot and another value of the same key is stashed, that goes back at once. Of other
-//! removals of an item of a group of which something is stashed, one in [`REMOVALS_PER_LOOK`] looks at up to
-//! [`ENTRIES_PER_LOOK`] entries of the shard, and puts a copy of each into a bucket where there is room: so the stash of a
-//! table that was full for a while empties itself. Which removals look, and at which entries, follows from the item, the
-//! words of its buckets, and what is in the shard: so equal operations give equal tables, also after one was restored. A
-//! growing table that was restored may have fewer versions, and so other groups that share one. Nothing that is stored
-//! depends on that: it is decided by the group alone.
+//! **Under one stripe, "not stashed" is certain.** The stashed entries of an item change only under both of its
+//! stripes. So a thread that holds one of them reads the marks and the cells without the mutex, and the answer that
+//! nothing of the item is stashed is certain. An item with nothing in the stash takes no lock because of other stashed
+//! items.
+//!
+//! **Back to the buckets.** If a removal frees a slot and the same key has another value in the stash, this value goes
+//! back at once. Of the other removals of items whose group has a stashed entry, one in [`REMOVALS_PER_LOOK`] looks at
+//! up to [`ENTRIES_PER_LOOK`] entries of the shard, and puts a copy of each into a bucket if there is room. So the
+//! stash of a table that was full for a while empties itself.
+//!
+//! The item, the words of its buckets and the contents of the shard determine whether a removal looks, and at which
+//! entries. So equal operations give equal tables, even if one of the tables was restored in between. A growing table
+//! that was restored may have fewer versions, so that other groups share a version. No stored data depends on this: the
+//! decisions depend on the group alone.
 
 use super::buckets::stripes::Locked;
 use super::items::insert::Duplicates;
@@ -46,48 +53,49 @@ use crate::error::InsertError;
 use crate::layout::Encoding;
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 
-/// One in this number of removals looks at what is stashed of other items. In models each of them.
+/// One in this number of removals looks at stashed entries of other items. In models each removal does.
 const REMOVALS_PER_LOOK: u64 = 64;
 /// The most entries of other items at which such a removal looks. One in models.
 const ENTRIES_PER_LOOK: usize = if cfg!(coucal_model) { 1 } else { 16 };
 
 impl<B: Buckets> State<B> {
-    /// The bits of an entry that are not its value.
+    /// Returns a mask of the bits of an entry that are not its value.
     #[inline]
     fn key_bits(&self) -> u32 {
         self.buckets.values().below().map_or(u32::MAX, |below| below as u32)
     }
 
-    /// The number of entries in the stash: for a decision that is right either way.
+    /// Returns the number of entries in the stash. May be stale: only for decisions that are right either way.
     pub(crate) fn stashed_entries(&self) -> usize {
         self.shared.stash.shards().iter().map(Cells::entries).sum()
     }
 
-    /// The number of copies in the stash: exact when no thread writes.
+    /// Returns the number of copies in the stash. It is exact if no thread writes.
     pub(crate) fn stashed_copies(&self) -> u64 {
         self.shared.stash.shards().iter().map(Cells::copies).sum()
     }
 
-    /// Whether it has nearly as many entries as the table slots: no more than these can be in a snapshot.
+    /// Returns whether the stash has nearly as many entries as the table has slots. A snapshot cannot hold more stashed
+    /// entries than slots.
     pub(super) fn is_stash_full(&self) -> bool {
         8 * self.stashed_entries() >= 7 * self.slots()
     }
 
-    /// What it uses on the heap.
+    /// Returns the number of bytes that the stash uses on the heap.
     pub(super) fn stash_bytes(&self) -> usize {
         let shards = self.shared.stash.shards();
         let groups = self.shared.stash.groups / shards.len().max(1);
         size_of_val(shards) + shards.iter().map(|shard| shard.heap_bytes(groups)).sum::<usize>()
     }
 
-    /// Empties the stash, while all stripes are held and every version was bumped.
+    /// Empties the stash. The caller holds all stripes, and has bumped every version.
     pub(super) fn clear_stash(&self) {
         self.shared.stash.shards().iter().for_each(|shard| shard.lock().clear());
     }
 }
 
 impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
-    /// The shards, which are allocated if they are not there.
+    /// Returns the shards. Allocates them if they are not there.
     fn try_shards(self) -> Result<&'a [Cells], NoMemory> {
         let packing = if B::GROWS {
             Packing::growing()
@@ -102,42 +110,43 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self.geometry().version_group(key) & (self.state.shared.stash.groups - 1)
     }
 
-    /// The cells of a group, if something was ever stashed.
+    /// Returns the cells of a group; `None` if nothing was ever stashed.
     #[inline]
     fn cells_of(self, group: usize) -> Option<&'a Cells> {
         self.state.shared.stash.of_group(group)
     }
 
-    /// The number of a group in its shard.
+    /// Returns the number of a group within its shard.
     fn in_shard(self, group: usize) -> usize {
         group >> self.state.shared.stash.shards().len().trailing_zeros()
     }
 
-    /// Whether the stash holds an entry of the groups that have this one of so many versions.
+    /// Returns whether the stash holds an entry of a group that has version number `version` in a table of `versions`
+    /// versions.
     pub(super) fn any_stashed_of(self, version: usize, versions: usize) -> bool {
         let beside =
             |cells: &Cells| cells.lock().beside(self.in_shard(version), self.in_shard(versions));
         self.cells_of(version).is_some_and(|cells| beside(cells) > 0)
     }
 
-    /// The entries in the stash of all groups that share the version of this one, whose shard is locked.
+    /// Returns the number of stashed entries of all groups that share the version of this one. The shard is locked.
     fn stashed_beside(self, writer: &Writer<'_>, group: usize) -> u32 {
         writer.beside(self.in_shard(group), self.in_shard(self.versions().len()))
     }
 
-    /// Locks the cells of the item's group, which are there.
+    /// Locks the cells of the item's group. The shards are allocated already.
     pub(super) fn lock_cells(self, key: Key) -> Writer<'a> {
         self.cells_of(self.group_of(key)).expect("a stashed entry has a shard").lock()
     }
 
-    /// The entries of an item, with its value, or whatever its value is.
+    /// Returns the query for the entries of an item: those with its value, or those with any value.
     #[inline]
     fn query(self, key: Key, with_value: bool) -> StashQuery {
         let mask = if with_value { u32::MAX } else { self.key_bits() };
         StashQuery { item: Self::even(key), mask }
     }
 
-    /// As `even`, without the value.
+    /// Returns an item at its even position, without its value.
     #[inline(always)]
     fn key_at_even(self, key: Key) -> Place {
         let Place { position, entry } = Self::even(key);
@@ -145,35 +154,35 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         Place { position, entry: Entry::knowing(bits.into(), entry.known()) }
     }
 
-    /// An item at its even position.
+    /// Returns an item at its even position.
     #[inline(always)]
     fn even(key: Key) -> Place {
         let Place { position, mut entry } = key.even();
         if !B::GROWS {
-            // As it is; the compiler knows it now.
+            // Changes nothing, but now the compiler knows that 0 bits are known.
             entry = Entry::knowing(entry.bits().into(), 0);
         }
         Place { position, entry }
     }
 
-    /// Whether the cells of the stash certainly hold nothing of the item, whatever its value is: mostly right where it
-    /// says no. `false` also if there are none. Takes no lock.
-    // Always inlined: a lookup is a quarter shorter.
+    /// Returns `true` if the cells of the stash certainly hold no entry of the item, whatever its value is. Returns
+    /// `false` if they hold one; rarely if they hold none; and always if there are no cells. Takes no lock.
+    // Always inlined: this makes a lookup a quarter shorter.
     #[inline(always)]
     pub(super) fn stash_lacks(self, key: Key) -> bool {
         let cells = self.cells_of(self.group_of(key));
         cells.is_some_and(|cells| cells.lacks(self.key_at_even(key)))
     }
 
-    /// As `stash_lacks`, by the marks alone: mostly right, too.
+    /// As `stash_lacks`, but reads the marks alone. If nothing of the item is stashed, they mostly prove it.
     #[inline(always)]
     pub(super) fn stash_marks_lack(self, key: Key) -> bool {
         let cells = self.cells_of(self.geometry().version_group(key));
         cells.is_some_and(|cells| cells.marks_lack(self.key_at_even(key)))
     }
 
-    /// Whether something of the item may be stashed, whatever its value is: `false` is certain. Called while one of its
-    /// stripes is held, and takes no lock.
+    /// Returns whether an entry of the item, with any value, may be stashed. `false` is certain. The caller holds one
+    /// of the item's stripes. Takes no lock.
     #[inline]
     pub(super) fn may_be_stashed(self, key: Key) -> bool {
         let Key { entry, first, second } = key;
@@ -181,15 +190,15 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             && self.may_be_in_cells(entry, first, second)
     }
 
-    /// The same, where something of the group is stashed. See [`Key`] for the arguments.
+    /// As `may_be_stashed`, for an item whose group has a stashed entry. [`Key`] says why it takes three arguments.
     #[cold]
     #[inline(never)]
     fn may_be_in_cells(self, entry: Entry, first: u64, second: u64) -> bool {
         !self.stash_lacks(Key { entry, first, second })
     }
 
-    /// Calls `found` with what a slot would hold of each entry of the item, with its value, or whatever its value is.
-    /// `false`: some may have been missed. Takes no lock.
+    /// Calls `found` with the bits of each stashed entry of the item: of those with its value, or of those with any
+    /// value. Returns `false` if it may have missed some. Takes no lock.
     #[inline]
     pub(super) fn read_stash(self, key: Key, with_value: bool, mut found: impl FnMut(u32)) -> bool {
         let query = self.query(key, with_value);
@@ -197,17 +206,17 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         cells.is_none_or(|cells| cells.read(query, |each| found(each.entry.bits())))
     }
 
-    /// Locks the cells of the item's group, if something of the item may be in them. Called while the stripes of both
-    /// buckets of the item are held.
+    /// Locks the cells of the item's group, if they may hold an entry of the item. The caller holds the stripes of both
+    /// buckets of the item.
     fn lock_stash(self, key: Key) -> Option<Writer<'a>> {
         self.may_be_stashed(key).then(|| self.lock_cells(key))
     }
 }
 
-/// Copies of the entries of each shard, and after which of its changes they were made.
+/// For each shard: the number of its changes at the time of the copy, and a copy of its entries.
 pub(super) type Copied = Vec<(u64, Vec<CellWords>)>;
 
-/// The words of all entries, in order.
+/// Returns the words of all entries, sorted.
 pub(super) fn sorted(copied: Copied) -> Result<Vec<CellWords>, NoMemory> {
     let mut all = try_with_capacity(copied.iter().map(|(_, entries)| entries.len()).sum())?;
     all.extend(copied.into_iter().flat_map(|(_, entries)| entries));
@@ -237,7 +246,7 @@ impl<B: Buckets> State<B> {
 }
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Stores the entries with these words, of a table that no other thread has.
+    /// Stores the entries with these words in the stash. No other thread has the table yet.
     pub(crate) fn restore_stash(self, entries: &[CellWords]) -> Result<(), NoMemory> {
         if entries.is_empty() {
             return Ok(());
@@ -261,7 +270,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
 /// Inserts.
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Some copies of an entry into the stash. Says whether it was not there.
+    /// Puts copies of an entry into the stash. Returns whether the entry is new there.
     pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<bool, InsertError> {
         self.reserve_in_stash(key)?;
         let places = key.places();
@@ -269,8 +278,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.put_in_stash(&mut self.lock_cells(key), key, copies)
     }
 
-    /// Room in the stash for an entry, unless others take it. `Full`: it is a new one, and there are as many entries as
-    /// a full table has.
+    /// Makes room in the stash for an entry. Other threads may take the room. Returns `Full` if the entry would be new
+    /// in the stash and the table is full.
     pub(super) fn reserve_in_stash(self, key: Key) -> Result<(), InsertError> {
         let cells = self.cells_of(self.group_of(key));
         if cells.is_some_and(|cells| cells.lock().copies_of(key.even()) > 0) {
@@ -284,8 +293,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         reserved.map_err(|_| InsertError::NoMemoryToStore)
     }
 
-    /// Some copies of an entry into the stash, under the stripes of both of its buckets. Says whether it was not there. If
-    /// it fails, nothing has changed.
+    /// Puts copies of an entry into the stash. The caller holds the stripes of both of its buckets. Returns whether the
+    /// entry is new there. An error leaves the stash unchanged.
     pub(super) fn put_in_stash(
         self,
         writer: &mut Writer<'_>,
@@ -294,27 +303,27 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     ) -> Result<bool, InsertError> {
         let group = self.group_of(key);
         let is_new = writer.add(self.in_shard(group), Stashed { place: key.even(), copies })?;
-        // After the cell: a lookup that sees the version sees the cell.
+        // After the cell: a lookup that sees the bumped version also sees the cell.
         self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);
         Ok(is_new)
     }
 
-    /// Whether the stash holds an entry of the item, with its value, or whatever its value is. Called while both
-    /// stripes of the item are held.
+    /// Returns whether the stash holds an entry of the item, with its value or with any value. The caller holds both
+    /// stripes of the item.
     pub(super) fn is_stashed(self, key: Key, with_value: bool) -> bool {
         let writer = self.lock_stash(key);
         writer.is_some_and(|writer| writer.longest(self.query(key, with_value)).is_some())
     }
 
-    /// Calls `found` with what a slot would hold of each entry of the item in the stash, whatever its value is. Called
-    /// while both stripes of the item are held.
+    /// Calls `found` with the bits of each stashed entry of the item, with any value. The caller holds both stripes of
+    /// the item.
     pub(super) fn each_stashed(self, key: Key, mut found: impl FnMut(u32)) {
         if let Some(writer) = self.lock_stash(key) {
             writer.each(self.query(key, false), |each| found(each.entry.bits()));
         }
     }
 
-    /// How many copies of the item the stash holds. Called while both stripes of the item are held.
+    /// Returns the number of copies of the item in the stash. The caller holds both stripes of the item.
     pub(super) fn count_stashed(self, key: Key) -> usize {
         let mut copies = 0;
         if let Some(writer) = self.lock_stash(key) {
@@ -326,15 +335,15 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
 /// Removals.
 impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
-    /// The longest entry of the item in the stash, whose shard is locked. Called while both stripes of the item are held.
+    /// Locks the shard, and returns the longest stashed entry of the item. The caller holds both stripes of the item.
     pub(super) fn longest_stashed(self, key: Key) -> Option<(Writer<'a>, Match)> {
         let writer = self.lock_stash(key)?;
         let found = writer.longest(self.query(key, true))?;
         Some((writer, found))
     }
 
-    /// Takes up to so many copies of this very entry out of the stash, where both stripes of the item are held. Says
-    /// how many there were, and whether the entry is gone.
+    /// Takes up to `most` copies of exactly this entry, and not of a shorter one, out of the stash. Returns the number
+    /// of copies that it has taken, and 1 entry if no copy is left. The caller holds both stripes of the item.
     pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> Counts {
         let stashed = self.longest_stashed(key);
         let is_exact = |(_, found): &(_, Match)| found.entry.known == key.entry.known();
@@ -346,7 +355,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         Counts { copies: copies as u64, entries: u64::from(found.copies == copies) }
     }
 
-    /// Takes some copies of an entry of the item out of the stash, where both stripes of the item are held.
+    /// Takes copies of an entry of the item out of the stash. The caller holds both stripes of the item.
     pub(super) fn take_from_stash(
         self,
         key: Key,
@@ -360,17 +369,18 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// As `take_from_stash`; the way of an entry that was there is still said to pass its lines.
+    /// As `take_from_stash`, but does not update the heads of the lines: they still name the way of an entry that is
+    /// gone.
     fn take_but_its_way(self, key: Key, writer: &mut Writer<'_>, found: Match, copies: usize) {
         let group = self.group_of(key);
-        // Before the cell: a lookup may have read the words before a copy of the item was put there.
+        // Before the cell: a lookup may have read the words before a copy of the item was put into one of them.
         let is_last = found.copies == copies && self.stashed_beside(writer, group) == 1;
         self.versions().unstash(group, is_last);
         writer.take(self.in_shard(group), found, copies);
     }
 
-    /// Takes the entries out of the stash whose bits are wanted and that go, if they are there when it is called. Returns the
-    /// number of their copies. It takes time in proportion to the size of the stash, also where all entries are on one way.
+    /// Takes out of the stash all entries that are there at the call, whose bits are wanted and that go. Returns the number
+    /// of their copies. Takes time in proportion to the size of the stash, even if all entries have the same way.
     pub(super) fn sweep_stash(
         self,
         wanted: impl Fn(u32) -> bool + Copy,
@@ -379,7 +389,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let mut taken = 0;
         for cells in self.state.shared.stash.shards() {
             let (mut seen, before) = (Progress::default(), taken);
-            // Each time the mutex is given back: the stripes come before it.
+            // Unlocks the mutex after each entry: the stripes are locked before it.
             let mut next = || cells.lock().next(&mut seen, wanted);
             while let Some((at, place)) = next() {
                 if !goes(place) {
@@ -402,8 +412,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         taken
     }
 
-    /// Another entry for a copy in the stash, where both stripes of the item are held: with another value. The new
-    /// one comes before the old one goes. If it fails, nothing has changed.
+    /// Replaces one copy of a stashed entry by an entry with another value. The new entry goes in before the old one
+    /// goes out. An error leaves the stash unchanged. The caller holds both stripes of the item.
     pub(super) fn replace_in_stash(
         self,
         key: Key,
@@ -415,26 +425,27 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
         let entry = Entry::knowing(bits.into(), found.entry.known);
         let new = Key { entry, ..key };
-        // One entry more, if another copy of the old one stays: not if there are about as many as slots.
+        // If another copy of the old entry stays and the new entry is not there yet, the stash gets one more entry. It
+        // is refused if the stash has about as many entries as the table has slots.
         let is_more = found.copies > 1 && writer.copies_of(new.even()) == 0;
         if is_more && self.is_stash_full() {
             return Err(InsertError::Full);
         }
         self.put_in_stash(&mut writer, new, 1)?;
-        // In its cell, which may be another one now.
+        // Finds the old entry again: its cell may have changed.
         let found =
             writer.longest(self.query(key, true)).expect("the entry stays while the mutex is held");
         self.take_from_stash(key, &mut writer, found, 1);
         Ok(())
     }
 
-    /// After a removal of an item has freed a slot, while both of its stripes are held: puts a copy of another entry of the
-    /// item, whatever its value is, back into a bucket. `false`: none is stashed.
+    /// After a removal of an item has freed a slot: puts a copy of a stashed entry of the item, with any value, back
+    /// into a bucket. Returns `false` if no entry of the item is stashed. The caller holds both stripes of the item.
     pub(super) fn unstash_own<G>(self, locked: &Locked<'_, G>, removed: Key) -> bool {
         let Some(mut writer) = self.lock_stash(removed) else {
             return false;
         };
-        // The longest, and of these the least: which one does not depend on the cells that they are in.
+        // The longest entry, and of equally long ones the least: the choice does not depend on the cells.
         let mut chosen: Option<Match> = None;
         let rank = |found: Match| (found.entry.known, !found.entry.bits());
         writer.each(self.query(removed, false), |found| {
@@ -458,8 +469,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         true
     }
 
-    /// After a removal has freed a slot, when no stripe is held: one in [`REMOVALS_PER_LOOK`] looks at entries of other items
-    /// in the stash. Called where something of the item's group is stashed.
+    /// After a removal has freed a slot: in one of [`REMOVALS_PER_LOOK`] calls, looks at stashed entries of other
+    /// items. The caller holds no stripe, and the item's group has a stashed entry.
     #[cold]
     #[inline(never)]
     pub(super) fn unstash_at_times(self, removed: Place) {
@@ -475,7 +486,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Looks at some entries of the shard of an item that was removed, and puts a copy of each into a bucket where there
+    /// Looks at some entries of the shard of an item that was removed, and puts a copy of each into a bucket if there
     /// is room.
     pub(super) fn unstash(self, removed: Key, number: u64) {
         for place in self.choose_stashed(removed, number).into_iter().flatten() {
@@ -483,8 +494,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Puts a copy of this entry into a bucket if there is room, and if it is in the stash under the stripes of both of
-    /// its buckets.
+    /// Puts a copy of this entry back into a bucket if there is room, and if the entry is still in the stash. Decides
+    /// under the stripes of both of its buckets.
     fn put_back(self, place: Place) {
         let key = self.geometry().key_of(place);
         let places = key.places();
@@ -501,8 +512,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Chooses entries for which there is room now in the shard of an item that was removed, if something of the item's own
-    /// group is stashed: others for each number, and for each number of copies in the shard.
+    /// Chooses entries of the shard of an item that was removed for which buckets have room now. Chooses none if the
+    /// item's own group has no stashed entry. The choice depends on `number` and on the number of copies in the shard.
     fn choose_stashed(self, removed: Key, number: u64) -> [Option<Place>; ENTRIES_PER_LOOK] {
         let group = self.group_of(removed);
         let nothing = [None; ENTRIES_PER_LOOK];
@@ -535,7 +546,7 @@ mod tests {
         Table::try_new(buckets, buckets).expect("memory")
     }
 
-    /// Hashes whose items differ and share a pair of buckets and a group of versions.
+    /// Returns hashes of different items that share both buckets and the version group.
     fn of_one_pair(table: Table<'_, Fp16x4>, count: usize) -> Vec<u64> {
         let pair = |hash| {
             let key @ Key { first, second, .. } = table.key(hash);
@@ -553,8 +564,8 @@ mod tests {
         hashes
     }
 
-    /// The entry that was chosen has gone meanwhile, and a shorter one is found in its place: that stays, since an item
-    /// that has no longer one would be missed.
+    /// The chosen entry is gone, and only a shorter one matches. The shorter entry stays: if it went back in the form
+    /// of the longer one, lookups would miss other items of the shorter entry.
     #[test]
     fn no_shorter_entry_goes_back_than_was_chosen() {
         let table = Table::<Fp16x4, GrowingBuckets>::try_new(32, 1 << 10).expect("memory");
@@ -570,7 +581,7 @@ mod tests {
         assert_eq!((table.occupied(), table.stashed_entries()), (1, 0));
     }
 
-    /// One for 128 groups, of which a small table has 8 and a large one 1,024.
+    /// There is one shard per 128 groups. A small table has 8 groups, a large one 1,024.
     #[test]
     fn shards_by_size() {
         for (buckets, shards) in [(8, 1), (1 << 12, 1), (1 << 20, 8)] {
@@ -586,8 +597,8 @@ mod tests {
         }
     }
 
-    /// The only stashed entry of the group goes back, a copy for each slot that is freed, when a removal of another item has
-    /// looked.
+    /// For each slot that is freed, a copy of the only stashed entry of the group goes back when a removal of another
+    /// item looks.
     #[test]
     fn a_copy_goes_back_for_each_slot_that_is_freed() {
         let table = table(64);
@@ -624,7 +635,7 @@ mod tests {
         assert_eq!(table.len(), 0);
     }
 
-    /// Where a value of a key leaves a slot, the least of its values that are stashed takes it at once.
+    /// When a value of a key leaves a slot, the least stashed value of the key takes the slot at once.
     #[test]
     fn a_value_goes_back_for_each_one_of_its_key_that_is_removed() {
         fn check<B: Buckets + 'static>() {
@@ -647,7 +658,7 @@ mod tests {
 
     #[test]
     fn removals_find_every_stashed_entry_in_time() {
-        // In pairs of their own, so that each of them has to be chosen.
+        // Each crowd has a pair of buckets of its own, so that each stashed entry has to be chosen.
         let table = table(256);
         let mut crowds: Vec<[u64; 9]> = Vec::new();
         let mut by_pair = std::collections::BTreeMap::<_, Vec<u64>>::new();
@@ -670,10 +681,10 @@ mod tests {
         for &hash in crowds.as_flattened() {
             table.insert(table.key(hash)).unwrap();
         }
-        // No pair has room for the ninth, and nothing in it can be kicked elsewhere.
+        // No pair has room for the ninth item, and none of the eight can be kicked elsewhere.
         let stashed = crowds.len();
         assert_eq!(table.stashed_entries(), stashed);
-        // One slot in each crowd, and then the same one again and again.
+        // Frees one slot in the buckets of each crowd. Then inserts and removes other items.
         for crowd in &crowds {
             assert!(table.remove(table.key(crowd[0])));
         }
@@ -683,7 +694,7 @@ mod tests {
             table.insert(other).unwrap();
             assert!(table.remove(other));
             turns += 1;
-            // A few times as many as on average.
+            // A few times the average.
             let most = 16.0 * stashed as f64 * (stashed as f64).ln();
             assert!((turns as f64) < most, "{} of {stashed} are stashed", table.stashed_entries());
         }
@@ -692,7 +703,7 @@ mod tests {
         }
     }
 
-    /// Each entry comes back to the shard of its group, and each group knows of it.
+    /// Each restored entry is in the shard of its group, and the version of the group has its bit.
     #[test]
     fn entries_of_all_shards_are_restored() {
         let [one, other] = [0; 2].map(|_| table(1 << 17));
@@ -706,7 +717,7 @@ mod tests {
             .iter()
             .flat_map(|shard| shard.lock().entries().map(Stashed::words).collect::<Vec<_>>())
             .collect();
-        // A few of them are in few shards.
+        // A few entries, which are in few shards.
         for at in 0..words.len() {
             let few = [at, 7 * at + 1, 13 * at + 5].map(|at| words[at % words.len()]);
             if few[0] == few[1] || few[1] == few[2] || few[0] == few[2] {
@@ -725,15 +736,14 @@ mod tests {
             let group = other.group_of(key);
             assert!(other.versions().any_stashed(group));
             assert_eq!(other.count_stashed(key), one.count_stashed(key));
-            // It goes as it came: with the last of its group, the group has none.
+            // Its copies can be removed. The last entry of a group clears the bit of the group.
             (0..one.count_stashed(key)).for_each(|_| assert!(other.remove(key)));
         }
         assert_eq!((other.stashed_entries(), other.stashed_copies()), (0, 0));
         assert!((0..other.versions().len()).all(|group| !other.versions().any_stashed(group)));
     }
 
-    /// A full table refuses new entries, and takes more copies of those that are stashed, up to as many as a cell
-    /// counts.
+    /// A full table refuses new entries, but counts more copies of stashed ones, up to the most that a cell counts.
     #[test]
     fn a_full_table_takes_more_copies() {
         let table = table(16);

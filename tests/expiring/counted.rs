@@ -156,6 +156,9 @@ fn numbers_of_items_that_are_impossible() {
     let mut seen = forgetting().every_items(max).build().unwrap();
     assert_eq!(seen.items_per_generation(), Some(max));
     assert_eq!(seen.set_every_items(max + 1), Err(error(max + 1, max)));
+    seen.set_forget_oldest_when_full(false).unwrap();
+    seen.set_every_items(max + 1).unwrap();
+    assert_eq!(seen.set_forget_oldest_when_full(true), Err(error(max + 1, max)));
     let says = error(max + 1, max).to_string();
     let expected = format!(
         "a generation of this filter cannot end after {} new items: call `every_items` with 1 to {max}",
@@ -176,7 +179,7 @@ fn what_is_forgotten_when_full_is_the_oldest_generation() {
             let filter = super::builder(wide(), generations).capacity(2000).build().unwrap();
             let bytes = filter.snapshot().unwrap().into_bytes();
             let mut seen = Seen::from_bytes(&bytes, HASHER).unwrap();
-            seen.set_forget_oldest_when_full(true);
+            seen.set_forget_oldest_when_full(true).unwrap();
             seen
         };
         let filters = [

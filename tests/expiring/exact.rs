@@ -1,6 +1,7 @@
 //! Random operations of one thread beside an exact model, which knows when each class of items was inserted last.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use coucal::{AnyLayout, Error, Fixed, Growable, Prehashed, Storage};
 use coucal_reference::format::{self, Class, Geometry};
@@ -199,7 +200,7 @@ impl<L: Storage> Modelled<L> {
             _ => Seen::restore(snapshot.as_bytes(), HASHER),
         }
         .unwrap();
-        self.seen.set_forget_oldest_when_full(self.forgets_oldest);
+        forget_oldest_when_full(&mut self.seen, self.forgets_oldest);
         assert_eq!(self.seen.snapshot().unwrap(), snapshot);
     }
 
@@ -268,6 +269,13 @@ impl Items {
     }
 }
 
+/// Lets a filter forget the oldest generation when it is full, or not. Its generations end by a clock that stands still, so
+/// not by the number of their items.
+fn forget_oldest_when_full<L: Storage>(seen: &mut Seen<L>, forgets_oldest: bool) {
+    seen.set_every_by(Duration::from_secs(1), Duration::ZERO, || Duration::ZERO).unwrap();
+    seen.set_forget_oldest_when_full(forgets_oldest).unwrap();
+}
+
 /// Runs `count` cases, or fifty times as many with `COUCAL_LONG`.
 fn check<L: Storage>(
     count: u32,
@@ -282,7 +290,7 @@ fn check<L: Storage>(
     let cases = (generations, capacity, items(), any::<bool>(), ops());
     run_cases(config, &cases, &|(generations, capacity, items, forgets_oldest, ops)| {
         let mut seen = new(generations.min(most_generations), capacity);
-        seen.set_forget_oldest_when_full(forgets_oldest);
+        forget_oldest_when_full(&mut seen, forgets_oldest);
         let geometry = format::read(seen.snapshot().unwrap().as_bytes()).unwrap().geometry;
         let hashes = items.hashes(geometry, seen.slots());
         let mut modelled = Modelled {

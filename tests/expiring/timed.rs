@@ -200,7 +200,7 @@ impl Hash for Meddling<'_> {
 fn room_that_others_make_meanwhile() {
     let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
     let refused = (0..1000_u64).find(|item| seen.insert(item) == Err(Error::WindowFull)).unwrap();
-    seen.set_forget_oldest_when_full(true);
+    seen.set_forget_oldest_when_full(true).unwrap();
     let item = Meddling { seen: &seen, hashed: Cell::new(0), item: refused };
     assert_eq!(seen.insert_many(&[&item], &mut [false]), Ok(1));
     assert_eq!(item.hashed.get(), 2);
@@ -243,6 +243,8 @@ fn room_is_made_for_each_insert() {
     for (layout, generations) in LAYOUTS.into_iter().flat_map(|layout| [(layout, 2), (layout, 4)]) {
         let [batches, singles] = [0; 2].map(|_| {
             let builder = builder(layout, generations).capacity(500);
+            // By a clock that stands still, so not by the number of items.
+            let builder = builder.every(Duration::from_secs(1)).clock(|| Duration::ZERO);
             builder.forget_oldest_when_full().build().unwrap()
         });
         let items: Vec<_> = hashes(4).take(20_000).map(Prehashed).collect();

@@ -1,40 +1,42 @@
 //! Ends generations by the number of their new items.
 //!
-//! **Invariant:** of `items` new items that are counted, at most one ends a generation.
+//! **Invariant:** each `items` new items that are counted end at most one generation.
 //!
-//! An insert adds what it has stored to the count. The insert whose count reaches `items` ends the generation, and then
-//! subtracts `items` from the count. If the count still is `items` or more, it ends another generation. Inserts of other
-//! threads only add meanwhile: so the count stays at `items` or more while a thread ends generations for it, and no other
-//! thread subtracts from it or resets it.
+//! An insert adds the number of its new items to the count. The insert that raises the count to `items` or above ends
+//! the generation, and then subtracts `items` from the count. If `items` or more remain, it ends another generation.
+//! Inserts of other threads only add meanwhile. So while a thread ends generations, the count stays at `items` or
+//! above, and no other thread subtracts from it or resets it.
 //!
-//! If a generation ends for another reason (its time, a full table, a call), the count is reset, unless it has just reached
-//! `items`. In that case the thread that has reached it finds that the generation of its items has ended, and ends none.
+//! If a generation ends for another reason (its time, a full table, a call), the count is reset, unless it has just
+//! reached `items`. In that case, the thread that raised it finds that the generation of its items has ended already,
+//! and does not end another one.
 
 use crate::sync::{AtomicU64, Ordering};
 
 pub(crate) struct Quota {
-    /// The number of new items of a generation: 1 or more.
+    /// The number of new items after which a generation ends: 1 or more.
     items: u64,
-    /// The number of new items that are counted for the present generation.
+    /// The count: the number of new items of the present generation. It is `items` or more only while a thread ends
+    /// generations.
     new: AtomicU64,
 }
 
 impl Quota {
-    /// A generation gets `items` new items, at least one.
+    /// Returns a quota that ends a generation after `items` new items, at least 1.
     pub(crate) fn new(items: usize) -> Self {
         Self { items: items as u64, new: AtomicU64::new(0) }
     }
 
     /// Returns a quota with the same count, for a copy of the table.
     pub(crate) fn copy(&self) -> Self {
-        // Relaxed, here and below: a number that orders nothing. What ends a generation is ordered by its locks.
+        // Relaxed, here and below: a number that orders nothing. Locks order the end of a generation.
         let new = self.new.load(Ordering::Relaxed);
         Self { items: self.items, new: AtomicU64::new(new % self.items) }
     }
 
-    /// Returns the number of new items of a generation.
+    /// Returns the number of new items after which a generation ends.
     pub(crate) fn items(&self) -> usize {
-        // It was given as one.
+        // Lossless: `new` got it as a `usize`.
         self.items as usize
     }
 
@@ -102,7 +104,7 @@ mod tests {
         assert_eq!(ended, 0);
         quota.count(1, || ended += 1);
         assert_eq!(ended, 1);
-        // While a thread ends one, nothing is taken from its count; and what others count is for the next.
+        // While a thread ends a generation, nothing resets the count. Items that others count belong to the next one.
         quota.count(3, || {
             quota.restart();
             if ended == 1 {

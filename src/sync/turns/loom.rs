@@ -34,7 +34,7 @@ use loom::thread::{self, ThreadId};
 
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 
-/// What a thread publishes: one lock for each thread that may see it. The publishing thread held the locks while it
+/// A publication by a thread: one lock for each thread that may see it. The publishing thread held the locks while it
 /// took its turn. With one lock for all threads, loom would explore in which order they lock it.
 type Published = [loom::sync::Mutex<()>; loom::MAX_THREADS];
 
@@ -46,7 +46,7 @@ pub(crate) struct Turns {
     /// The number of turns, and how many of them were for operations that may change something.
     taken: AtomicUsize,
     changes: AtomicUsize,
-    /// The threads that have used the table, and what each of them has published last.
+    /// The threads that have used the table, each with its last publication.
     threads: Mutex<Vec<(ThreadId, Option<Arc<Published>>)>>,
     /// Whether a thread holds all stripes, for a `clear`.
     clearing: AtomicBool,
@@ -56,7 +56,7 @@ pub(crate) struct Turns {
     asking: AtomicBool,
 }
 
-/// What is published if the operation stores something.
+/// The publication of an operation, for the case that it stores something.
 #[derive(Clone)]
 pub(crate) struct Storing<'a> {
     turns: &'a Turns,
@@ -75,7 +75,7 @@ pub(crate) struct Steps<'a> {
 /// As [`Steps`], where each step may store something.
 pub(crate) struct StepsToStore<'a> {
     steps: Steps<'a>,
-    /// That of the turn that the thread has.
+    /// The publication of the turn that the thread has.
     storing: Storing<'a>,
 }
 

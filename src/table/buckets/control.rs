@@ -10,8 +10,8 @@ use crate::sync::memory::NoMemory;
 
 /// The number of stripes that a growing table begins with.
 const FIRST_STRIPES: u64 = 8;
-/// Buckets for each stripe just after a growing table has got more stripes. This number rises up to eight times, until
-/// the table gets more stripes again.
+/// The number of buckets per stripe just after a growing table has got more stripes. The table gets more stripes again
+/// before this number is more than eight times as large.
 const BUCKETS_PER_NEW_STRIPE: u64 = 16;
 
 pub struct Control {

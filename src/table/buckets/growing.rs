@@ -19,16 +19,16 @@ use crate::table::placing::entry::{NoValues, Shape, Values};
 use crate::table::placing::geometry::{Geometry, Key};
 use crate::table::placing::{Extent, GrowingPlacing, OUT_OF_CACHE_BUCKETS, Sizes, common_mask};
 
-/// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket in models, so that a
-/// model's table gets chunks while it grows.
+/// The number of buckets in a chunk, as an exponent of 2: a chunk has 8 KiB. (For 16 KiB, jemalloc takes 20.) One
+/// bucket in models, so that a model's table gets chunks while it grows.
 const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 
 /// Words in chunks, which are allocated as growth reaches them and never move. Before the first chunk is whole, a
 /// longer array replaces the words.
 pub(in crate::table) type Chunks = PieceArray<CHUNK_SHIFT>;
 
-/// The factor by which short words become longer when longer words replace them. Where this makes them a whole chunk, it
-/// may be up to twice as large.
+/// The factor by which a short array becomes longer when a longer one replaces it. If the longer one is a whole chunk,
+/// the factor may be up to twice as large.
 const LENGTHENING: u64 = 4;
 /// The divisor of the words of a table that gives the words of its next slab. So a table has at most a 64th more words
 /// than it needs.
@@ -59,7 +59,7 @@ pub struct GrowingBuckets<V = NoValues> {
 pub(in crate::table) struct GrowthState {
     /// On a cache line of its own.
     pub(in crate::table) read: CachePadded<ReadByLookups>,
-    /// Load checks that found the growth mutex taken, since a thread last made up for such checks.
+    /// The number of load checks that found the growth mutex taken since a thread last made up for such checks.
     missed: AtomicU64,
     /// The bits of an `f64`: see [`merged_weight`](GrowingBuckets::merged_weight).
     merged_weight: AtomicU64,
@@ -110,8 +110,8 @@ impl<V: Values> GrowingBuckets<V> {
         self.changing.missed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how much more the entries weigh than those of as many inserts would, because merges have brought some of
-    /// them. (`weight` in [`crate::sizing`] says how much an entry weighs.)
+    /// Returns the weight that merges have added: the difference between the weight of all entries and the weight that
+    /// they would have if inserts had stored them. (`weight` in [`crate::sizing`] says how much an entry weighs.)
     pub(in crate::table) fn merged_weight(&self) -> f64 {
         // Relaxed, here and below: a number that orders nothing.
         f64::from_bits(self.changing.merged_weight.load(Ordering::Relaxed))

@@ -12,15 +12,15 @@ use crate::sync::power_of_two::PowerOfTwoSlice;
 use crate::sync::{Count, Flag, Guard, Guards, Lock};
 use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 
-/// Buckets for each stripe in smaller tables: the stripes take under 1 % of the words.
+/// The number of buckets per stripe in smaller tables. The stripes then take less than 1 % of the memory of the words.
 const BUCKETS_PER_STRIPE: u64 = 128;
-/// The fewest buckets whose load is taken as the load of the table.
+/// The least number of buckets in a sample whose load is taken as the load of the table.
 pub(in crate::table) const SAMPLE: usize = 2048;
-/// The fewest stripes, for tables too small for a share to matter.
+/// The least number of stripes. In a small table, their share of the memory does not matter.
 const MIN_STRIPES: u64 = 8;
 /// Stripes in a cache line.
 const STRIPES_PER_LINE: usize = 64 / size_of::<Stripe>();
-/// The fewest stripes in a sample.
+/// The least number of stripes in a sample.
 const LEAST_SAMPLED: usize = 8;
 
 /// Returns `buckets / share`, rounded down to a power of two, between `least` and `most`, and at most `buckets`.
@@ -192,7 +192,7 @@ impl Stripes {
         self.stripes.iter().map(|s| s.occupied.get() as usize).sum()
     }
 
-    /// Returns the number of slots in use, for a decision that is right either way.
+    /// Returns the number of slots in use. May be stale: only for decisions that are right either way.
     pub(in crate::table) fn occupied_hint(&self) -> usize {
         self.stripes.iter().map(|s| s.occupied.hint() as usize).sum()
     }
@@ -276,7 +276,7 @@ impl Locked<'_, All<'_>> {
         }
     }
 
-    /// Retires the stripes in place of unlocking them: a thread that waits for one of them goes to the stripes that
+    /// Retires the stripes instead of unlocking them: a thread that waits for one of them goes to the stripes that
     /// have replaced them.
     pub(in crate::table) fn retire(self) {
         self.held.retire();

@@ -19,9 +19,10 @@ use crate::sync::{self, AtomicU64, Ordering};
 
 /// The most groups: 8 KiB of counters, for tables of 2^17 buckets and more.
 const MAX_GROUPS: u64 = 1024;
-/// Buckets for each group in smaller tables: the counters take under 1 % of the words.
+/// The number of buckets per group in smaller tables. The counters then take less than 1 % of the memory of the words.
 const BUCKETS_PER_GROUP: u64 = 128;
-/// The fewest groups, for tables too small for a share to matter. There are never more groups than buckets.
+/// The least number of groups, but there are never more groups than buckets. In a small table, the share of the
+/// counters does not matter.
 const MIN_GROUPS: u64 = 8;
 
 pub struct Versions {
@@ -80,9 +81,9 @@ impl Versions {
         ReadVersion { counter, version: counter.load(Ordering::SeqCst) }
     }
 
-    /// Restores the version that [`read`](Self::read) returned to a lookup, from its [number](ReadVersion::number), which
-    /// a call takes in a register. Sets the bit of the stash: the lookup validates this version after it has read the
-    /// stash.
+    /// Restores the version that [`read`](Self::read) returned to a lookup, from its [number](ReadVersion::number),
+    /// which a call takes in a register. Sets the bit of the stash: the lookup validates this version after it has read
+    /// the stash.
     #[inline]
     pub(in crate::table) fn of_stashed(&self, group: usize, number: u64) -> ReadVersion<'_> {
         ReadVersion { counter: self.counter(group), version: number | STASHED }

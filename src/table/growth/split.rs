@@ -35,7 +35,7 @@ const SPLITS_PER_LOCK: usize = 8;
 const INSERTS_PER_LOAD_CHECK: u64 = 32;
 /// The lowest of the bits of a position that decide which inserts check the load. No bucket tells these bits.
 const TURN: u32 = 48;
-/// The fewest halts of growth until the number of buckets has doubled. There are at most twice as many.
+/// The least number of halts of growth while the number of buckets doubles. There are at most twice as many.
 const HALTS: u64 = 64;
 /// The most load checks for which one insert splits: its own, and those of other inserts that found the growth mutex
 /// taken.
@@ -44,15 +44,15 @@ const MAX_CHECKS: usize = 16;
 /// load below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 
-/// Slots for which a stashed entry counts when a table decides whether to grow: about as many as would take the memory
-/// of the entry.
+/// The number of slots that a stashed entry counts for when a table decides whether to grow: about as many slots as
+/// take the memory of the entry.
 const SLOTS_OF_STASHED: f64 = 16.0;
-/// The largest share of the slots in use for which stashed entries count beyond their own number. If a key has hundreds
-/// of values, growth would not help most of its stashed entries.
+/// The most slots that all stashed entries together count for beyond their own number, as a share of the slots in use.
+/// If a key has hundreds of values, growth would not help most of its stashed entries.
 const MOST_OF_STASHED: f64 = 0.35;
 
-/// Returns the number of slots in use that decides whether a table grows: `in_use`, and the slots for which `stashed`
-/// entries count.
+/// Returns the number of slots in use that decides whether a table grows: `in_use`, plus the slots that `stashed`
+/// stashed entries count for.
 fn slots_with_stash(in_use: f64, stashed: f64) -> f64 {
     let more = (SLOTS_OF_STASHED - 1.0) * stashed;
     in_use + stashed + more.min(MOST_OF_STASHED * in_use)

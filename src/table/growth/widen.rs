@@ -1,10 +1,10 @@
 //! Replaces the stripes and the versions of a small table by more of them while it grows, and its words by longer ones
 //! if they have to move.
 //!
-//! **Invariant:** the old ones are kept until the end. Old stripes and versions are *retired*: nobody gets the lock of
-//! a retired stripe, and no lookup validates a retired version. This takes no further test where a lock is taken at
-//! once, or where a lookup ends with its first round: the lock of a retired stripe is not free, and a retired version
-//! says that something is stashed.
+//! **Invariant:** the old ones are kept until the table is dropped. Old stripes and versions are *retired*: no thread
+//! gets the lock of a retired stripe, and no lookup validates a retired version. The fast paths need no further test
+//! for this: the lock of a retired stripe is not free, so no thread takes it at once; and a retired version says that
+//! something is stashed, so no lookup ends with its first round.
 
 use crate::layout::Encoding;
 use crate::sync::memory::NoMemory;
@@ -14,27 +14,28 @@ use crate::table::buckets::growing::{GrowingBuckets, stripes_with};
 use crate::table::{Buckets, Table};
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Puts `stripes` new stripes in the place of the old ones, with new versions. Puts `words` longer words in the
-    /// place of the old ones, if there is such a number. The caller holds the growth mutex.
+    /// Replaces the stripes by `stripes` new ones, and the versions by new ones. If `words` is given, also replaces the
+    /// array of words by a longer one with at least `words` words. The caller holds the growth mutex.
     ///
-    /// **All stripes are held meanwhile**, so nothing moves, and nobody writes. The order is copy, publish, retire:
+    /// **This thread holds all stripes meanwhile**, so nothing moves, and no other thread writes. The order is copy,
+    /// publish, retire:
     ///
     /// 1. The new stripes count the slots in use of their buckets. The new versions go on where the old ones are. The
     ///    words are copied.
     /// 2. The words are published, and then the versions.
     /// 3. The old versions are retired.
-    /// 4. The new stripes are published, and the old ones are retired in place of being unlocked.
+    /// 4. The new stripes are published, and the old ones are retired instead of unlocked.
     ///
-    /// **A writer** that gets a stripe after step 4 has a new one, since nobody gets a retired one. Under it the writer
-    /// sees the new words and uses the new versions. The writer gets the stripe after step 3: so lookups that see its
-    /// stores see that the old versions are retired.
+    /// **A writer** that gets a stripe after step 4 has a new one, since no thread gets a retired one. Under it the
+    /// writer sees the new words and uses the new versions. The writer gets the stripe after step 3: so lookups that
+    /// see its stores also see that the old versions are retired.
     ///
     /// **A lookup** with a new version sees the new words, which were published before. A lookup with an old version
     /// that it read before step 3 may read old words and new ones. If it misses an entry, a writer moved the entry
     /// meanwhile, before step 1 or after step 4:
     ///
-    /// * A writer before step 1 has bumped the old version, as ever. The copy of the words changes nothing, since a
-    ///   thread that reads a copied word has synchronized with all writers before the copy.
+    /// * A writer before step 1 has bumped the old version, as in every move. The copy of the words makes no
+    ///   difference, since a thread that reads a copied word has synchronized with all writers before the copy.
     /// * A writer after step 4 has synchronized with step 3. So a lookup that reads a word that this writer has cleared
     ///   sees that the version is retired.
     ///

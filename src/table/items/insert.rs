@@ -244,9 +244,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Inserts into the table at its present size. Repeats these steps: look without a lock, decide under the stripes
-    /// of both buckets, make room by kicks. An attempt fails only if the success of another writer has overtaken it.
-    /// After [`MAX_OPTIMISTIC_ATTEMPTS`] attempts it stashes an item for which there is no room, and nobody overtakes
-    /// that.
+    /// of both buckets, make room by kicks. An attempt fails only if another writer has succeeded meanwhile. After
+    /// [`MAX_OPTIMISTIC_ATTEMPTS`] attempts it stashes the item if there is no room: no other writer can make this step
+    /// fail.
     fn insert_as_it_is(self, key: Key, duplicates: Duplicates) -> Attempt {
         let backoff = Backoff::new();
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
@@ -290,8 +290,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// Inserts into a bucket or into the stash, without a kick: nobody can overtake this. `NoRoom`: the item would be a
-    /// new entry of the stash, and the table has as many entries as a full one.
+    /// Inserts into a bucket or into the stash, without a kick: no other writer can make this fail. `NoRoom`: the item
+    /// would be a new entry of the stash, and the table has as many entries as a full one.
     fn insert_without_kicks(self, key: Key, duplicates: Duplicates) -> Attempt {
         let places = key.places();
         let buckets = self.locate(places);
@@ -478,8 +478,8 @@ pub(in crate::table) fn is_known_by<F: Encoding, P: Placing>(
     (0..2).all(|at| buckets[at].slot::<F>(places[at]).is_some())
 }
 
-/// Returns whether both words hold only entries of items that no growth parts from this one, most likely copies of it.
-/// A search would move them to and fro.
+/// Returns whether both words hold only entries that no growth separates from this item: most likely its copies. A
+/// search would only move them back and forth between these two buckets.
 #[inline]
 fn hold_only_copies<F: Encoding, P: Placing>(read: Read<F, P>) -> bool {
     let Read { key, buckets, words } = read;
@@ -513,8 +513,8 @@ mod tests {
         words.map(|word| word.load(Ordering::Relaxed)).collect()
     }
 
-    /// The kicks of a fixed fill, and the buckets that its searches open, as they were counted. Inserts that did not
-    /// take the emptier bucket would kick more.
+    /// A fixed fill makes the recorded number of kicks, and its searches open the recorded number of buckets. Inserts
+    /// that did not take the emptier bucket would kick more.
     #[test]
     fn the_work_of_a_fixed_fill() {
         let table = Table::<Fp16x4>::try_new(1 << 14, 1 << 14).unwrap();
@@ -530,8 +530,8 @@ mod tests {
         assert_eq!([50, 75, 90, 97].map(&mut fill_to), counted);
     }
 
-    /// The inserts of each quarter of a level of growth, and the buckets that their searches open, as they were
-    /// counted. They open the most in the second quarter, when most buckets are not split yet and full.
+    /// Each quarter of a level of growth takes the recorded number of inserts, and their searches open the recorded
+    /// number of buckets. They open the most in the second quarter, when most buckets are full and not split yet.
     #[test]
     fn the_work_of_growth() {
         let table = Table::<Fp16x4, GrowingBuckets>::try_new(1 << 13, 1 << 16).unwrap();
@@ -550,8 +550,8 @@ mod tests {
         assert_eq!(quarters, counted);
     }
 
-    /// The buckets that fixed searches of small tables open, as they were counted. A search that queued the buckets of
-    /// its own path again would open more.
+    /// Fixed searches of small tables open the recorded number of buckets. A search that queued the buckets of its own
+    /// path again would open more.
     #[test]
     fn searches_do_not_go_in_circles() {
         let opened_by_fills_of = |buckets| {
@@ -611,8 +611,8 @@ mod tests {
         }
     }
 
-    /// Entries that know less of their position, or have another value, are not copies of an item. No growth parts them
-    /// from it, so a growing table does not grow for one more of them.
+    /// Entries that know less of their position, or have another value, are not copies of an item. But no growth
+    /// separates them from it, so a growing table does not grow for one more of them.
     #[test]
     fn relatives_leave_no_room_for_copies() {
         fn check<B: Buckets + 'static>(value_bits: u32) {

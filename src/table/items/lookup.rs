@@ -212,7 +212,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         if let Some(found) = self.try_get(key) {
             return found;
         }
-        // Not the result of a call: such a result is in memory, even if the call is not made.
+        // `found` is not the result of the call: such a result would be in memory even if the call is not made.
         let mut found = Candidates::new();
         self.find_values_slow(key.places()[0], &mut found);
         found

@@ -22,7 +22,7 @@ use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing};
 use crate::table::{Attempt, Buckets};
 
-/// The buckets that a first search opens: few enough to clear quickly, and enough for most kicks.
+/// The most buckets that a first search opens: few enough that its queue is cleared quickly, and enough for most kicks.
 pub(in crate::table) const FIRST_SEARCH_BUCKETS: usize = 24;
 /// The most buckets that a search opens. It looks at the other buckets of all their entries.
 pub(in crate::table) const MAX_SEARCH_BUCKETS: usize = 768;
@@ -109,7 +109,8 @@ pub(in crate::table) fn prefetch_others<F: Encoding, B: Buckets>(
 pub(in crate::table) struct Search<'a, B: Buckets> {
     /// The placement by which all slots are read.
     placement: B::Placing,
-    /// On the stack of the caller, and not copied: the stack of a thread in a user's model has no room for a copy.
+    /// The queue: the buckets that were reached. The slice is on the stack of the caller, and is not copied: the stack
+    /// of a thread in a user's model has no room for a copy.
     nodes: &'a mut [Node],
     len: usize,
 }

@@ -7,8 +7,8 @@
 //! In a growing table the entries of an item differ in how many bits of the position they know, and one entry may match
 //! several items. A removal takes the longest entry, the one that knows the most bits. A shorter one could be the only
 //! entry of another item, which would then be missed. If the longest entry was stored for another item, that item still
-//! has one: the entry that was stored for the removed item is not longer, and matches both. Lengths are counted from the
-//! lowest bit of the position, so they are the same in both buckets. Mostly an item has exactly one entry: then no
+//! has one: the entry that was stored for the removed item is not longer, and matches both. Lengths are counted from
+//! the lowest bit of the position, so they are the same in both buckets. Mostly an item has exactly one entry: then no
 //! length is computed.
 
 use core::hint::select_unpredictable;
@@ -60,8 +60,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     #[inline(always)]
     fn change(self, key: Key, change: Change) -> Result<bool, InsertError> {
         // Does not read the version, which only the answer `false` needs: an item that was inserted is there.
-        // A hint: a change beside stashed entries of the group is a separate call. Models skip the hint: either way is
-        // right, and loom would explore each old value.
+        // A hint: if something of the group is stashed, `change_slow` makes the change. Models do not use the hint:
+        // both branches are right, and loom would explore each old value of the version.
         if cfg!(coucal_model) || !self.versions().any_stashed(self.geometry().version_group(key)) {
             let is_changed = if B::GROWS {
                 self.change_only(key, change)
@@ -129,7 +129,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let [a, b] = looks;
         let [seen, seen_in_other] = [Seen::select(in_first, a, b), Seen::select(in_first, b, a)];
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
-        // An entry of the item in the stash was there before the lock, or waits for it. It may know more than the copy.
+        // A thread that stashes an entry of the item has done so before this lock, or waits for it. So an entry in the
+        // stash is seen here. It may know more bits than the copy.
         let any_stashed = self.versions().any_stashed(self.geometry().version_group(key));
         if any_stashed && !(ASKS_MARKS && self.stash_lacks(key)) {
             return Tried::Unsure;
@@ -159,7 +160,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let longest = if B::GROWS {
             bucket.longest_again(word, place, seen)
         } else {
-            // All entries are of one length; `changed` looks whether this one is there.
+            // All entries have the same length. `changed` below checks whether this one is there.
             bucket.slot::<F>(place).map(|slot| Found { slot, known: 0 })
         };
         let Some(longest) = longest else {
@@ -189,10 +190,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         change: Change,
         may_be_missed: bool,
     ) {
-        // A copy in the other bucket may be younger than a lookup's read of that bucket, and this clear older than its
-        // read of this one: the lookup would miss an item that was never absent. A lookup that begins with the bumped
-        // version comes after the load of the other bucket's word, so it reads the word of that load or a later one
-        // (coherence).
+        // A lookup may have read the other bucket before the copy was put there, and may read this bucket after this
+        // store. Without the bump it would miss an item that was never absent. A lookup that begins with the bumped
+        // version comes after this thread's load of the other bucket's word, so it reads the word of that load or a
+        // later one (coherence).
         if may_be_missed {
             self.versions().bump(self.geometry().version_group(key));
         }
@@ -225,9 +226,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         (longest, longest.is_some() || keeps_key)
     }
 
-    /// Makes a change that `change` could not make at once. An attempt fails only if the success of another writer has
-    /// overtaken it. After [`MAX_OPTIMISTIC_ATTEMPTS`] attempts this function locks both stripes, and then nobody
-    /// overtakes it. See [`Key`] for the argument.
+    /// Makes a change that `change` could not make at once. An attempt fails only if another writer has succeeded
+    /// meanwhile. After [`MAX_OPTIMISTIC_ATTEMPTS`] attempts this function locks both stripes, and then no other writer
+    /// can make it fail. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
     fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {
@@ -261,7 +262,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                     let bits = self.replaced(found.entry.slot.bits(), change) as u32;
                     let replaced = self.replace_in_stash(key, (writer, found), bits);
                     drop(locked);
-                    // Makes room, as an insert does that finds none.
+                    // Makes room, as an insert without room does.
                     if replaced == Err(InsertError::Full) && self.is_stash_full() {
                         let sizes = self.make_room(self.present());
                         if sizes.map_err(|_| InsertError::NoMemoryToStore)? {

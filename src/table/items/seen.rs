@@ -67,7 +67,7 @@ impl<P: Placing> Bucket<P> {
             let slot = self.slot::<F>(item)?;
             return word.holds(slot).then_some(Found { slot, known: 0 });
         }
-        // By one extent, the item has the same bucket.
+        // If the extent is the same, the item has the same bucket.
         let is_same = seen.bucket.is_of(self.placement) && seen.word.bits() == word.bits();
         if is_same { seen.longest } else { self.longest_anew(word, item) }
     }

@@ -5,7 +5,7 @@
 //! | [`Core`] | the part of an item that never changes in the table | its other position, its version group |
 //! | [`Entry`] | all that a table knows of an item, except its position | kicks, splits and merges, which move it |
 //! | [`Slot`](crate::layout::Slot) | an entry as a slot holds it, never 0 | the words |
-//! | [`Query`](crate::arch::Query) | the most that the slots of both buckets can hold of an item | lookups in growing tables |
+//! | [`Query`](crate::arch::Query) | the bits of an item with which the slots of both buckets are compared | lookups in growing tables |
 //!
 //! In a table of fixed size core, entry and slot are the fingerprint of the item: 4 to 32 bits of its hash. In a
 //! growing table an entry has a core of k bits, which is never 0, and knows a number of the lowest bits of the item's
@@ -192,8 +192,8 @@ impl Shape {
         Entry::fingerprint(low + u64::from(low == 0))
     }
 
-    /// Draws one of the cores by `source`, a fraction of 2^64: each core as often as any other. With short cores it
-    /// would be noticed if one were drawn twice as often.
+    /// Draws one of the cores by `source`, a fraction of 2^64: each core as often as any other. If cores are short, one
+    /// that is drawn twice as often would be noticeable.
     #[inline]
     fn drawn(self, source: u64) -> u64 {
         1 + high_product(source, self.cores())

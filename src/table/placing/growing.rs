@@ -364,9 +364,10 @@ impl<V: Values> Placing for GrowingPlacing<V> {
     }
 }
 
-/// The highest first level that counts for the bits that all entries know: enough to tell the version groups apart. It
-/// is not higher, because a merge doubles entries until they know these bits. As long as no bucket tells these doubled
-/// entries apart, they are all in the same two buckets.
+/// The highest level of the initial size that [`common_mask`] takes into account. With this level, the bits that all
+/// entries know are enough to tell the version groups apart. A higher level would make merges costly: a merge doubles
+/// an entry until it knows these bits, and all its doubles are in the same two buckets as long as no bucket tells them
+/// apart.
 const COMMON_LEVEL: u32 = 5;
 
 /// Returns a mask of the lowest bits of a position that all entries know, in a table that began with `initial` buckets.

@@ -1,29 +1,33 @@
-//! A hash table of entries and how many copies there are of each, which many threads read while one writes.
+//! A hash table that maps an entry to the number of its copies. Many threads read it while one thread writes.
 //!
-//! **Invariant:** an entry is in one cell only, and a reader that looks for it while it stays there finds it, whatever
-//! comes and goes beside it.
+//! **Invariant:** an entry is in only one cell. A reader that looks for the entry while it stays there finds it,
+//! whichever other entries come and go meanwhile.
 //!
-//! Open addressing with linear probing (Knuth, "The Art of Computer Programming", volume 3, section 6.4), by *lines* of
-//! eight cells: an entry is in the first line that had room, from that of its hash on. [`packing`] says how a *cell* holds
-//! an entry: in one word in tables of fixed size, in two in growing tables.
+//! The table uses open addressing with linear probing (Knuth, "The Art of Computer Programming", volume 3, section
+//! 6.4), by *lines* of eight *cells*. A search for an entry follows the *way* of the entry: it begins at the line that
+//! the hash of the entry names, and continues line by line. An entry is stored in the first line of its way that has a
+//! free cell, and its way ends there. [`packing`] says how a cell holds an entry: in one word in tables of fixed size
+//! (with rare exceptions), in two words in growing tables.
 //!
-//! A line has one more word, its *head*:
+//! Each line also has one word of its own, its *head*:
 //!
 //! | bits | name | meaning |
 //! |---|---|---|
-//! | 0 to 55 | marks | a Bloom filter of the entries whose ways begin at the line, wherever their cells are. Each entry has three bits, which its hash names (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", JEA 2009) |
-//! | 56 to 63 | passing | which ways *pass* the line: those of entries that found no cell there. One bit for an eighth of all ways, as in Boost's flat maps. A way ends at the first line that it does not pass |
+//! | 0 to 55 | marks | a Bloom filter of the entries whose ways begin at the line, wherever their cells are. The hash of an entry names its three bits (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", JEA 2009) |
+//! | 56 to 63 | passing | which ways *pass* the line: those of entries that found no free cell there. There is one bit for each eighth of all ways, as in Boost's flat maps. A search ends at the first line that the ways of its eighth do not pass |
 //!
-//! A lookup of an entry reads the marks first. If the entry is not there, they mostly say so: 97 % of the time where the
-//! cells are as full as they get, and 99 % where they are half as full.
+//! A lookup of an entry reads the marks first. If the entry is absent, the marks mostly prove it: in 97 % of the
+//! lookups when the cells are as full as they get, and in 99 % when they are half as full.
 //!
-//! The way of an entry, line by line, depends on its core and its position, not on its value: so all values of a key
-//! are met on one way. Entries of different lengths are on different ways, the longest of which is looked at first.
+//! The way of an entry depends on its core and its position, not on its value: so one way leads to all values of a key.
+//! An entry that knows more bits of its position is *longer*. Entries of different lengths have different ways, and a
+//! search takes the way of the longest entries first.
 //!
-//! **Readers take no lock.** The cell of an entry does not change while the entry is in the stash, unless the
-//! number of lines is doubled or halved. Then each entry is copied to where it will be found, the new number is stored,
-//! and the first copy is taken out. A reader that used the old number compares it with the new one, and how often it
-//! has changed: so it also sees that the number has become the old one again.
+//! **Readers take no lock.** While an entry is in the stash, it stays in its cell, unless the number of lines is
+//! doubled or halved. Then each entry that has to move is copied to its new cell, the new number of lines is stored,
+//! and the old copy is taken out. After a search, a reader compares the number of lines with the one that it has used.
+//! The word of this number also counts its changes: so a reader notices a change even if the number has become the old
+//! one again.
 
 pub(in crate::table) mod packing;
 
@@ -40,47 +44,52 @@ use crate::table::placing::Found;
 use crate::table::placing::entry::Entry;
 use crate::table::placing::geometry::{self, Place};
 
-/// Cells in a line: one for each byte of a word. Two in models.
+/// The number of cells in a line. Two in models.
 const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
-/// Cells of a piece, as a power of two: 512 bytes. Two lines in models.
+/// The number of cells in a piece, as an exponent of 2: a piece has 512 bytes. Two lines in models.
 const SHIFT: u32 = if cfg!(coucal_model) { 2 } else { 6 };
-/// Lines in a piece, as a power of two.
+/// The number of lines in a piece, as an exponent of 2.
 const LINES_SHIFT: u32 = SHIFT - LINE.ilog2();
-/// The least number of lines, but for none.
+/// The least number of lines, except 0.
 const FEWEST_LINES: usize = 1 << LINES_SHIFT;
 
-/// The bits of a head that are marks.
+/// Mask of the marks in a head.
 const MARKS: u64 = (1 << PASSING) - 1;
-/// Where the bits of a head begin that say which ways pass the line.
+/// The lowest bit of a head that says which ways pass the line.
 const PASSING: u32 = 56;
 
-/// Where the parts of the first of the words that name an entry begin.
+/// The lowest bits of the parts of the first word of [`CellWords`]: the number of known bits, and the number of copies.
 const KNOWN: u32 = 32;
 const COPIES: u32 = 39;
-/// Mask of the length of an entry.
+/// Mask of the length of an entry: the number of known bits.
 const LENGTH: u64 = (1 << COPIES) - (1 << KNOWN);
 /// Mask of the entry and its length.
 const NAME: u64 = (1 << COPIES) - 1;
 
-/// An entry with its copies, as the format of snapshots has it: bits 0 to 31 of the first word are the entry as a slot
-/// holds it, in a growing table without its ring; bits 32 to 38 how many of the lowest bits of the position are known; the
-/// others the number of copies. The second word is what is known of the even position.
+/// An entry with the number of its copies, in the format of snapshots.
+///
+/// | word | bits | meaning |
+/// |---|---|---|
+/// | first | 0 to 31 | the entry as a slot holds it; in a growing table without the ring |
+/// | | 32 to 38 | how many of the lowest bits of the position are known |
+/// | | 39 to 63 | the number of copies |
+/// | second | all | the known bits of the even position |
 pub(crate) type CellWords = [u64; 2];
 
-/// An entry at the even one of its two positions, of which no more is told than is known; and how many copies
-/// of it there are.
+/// An entry at its even position, with the number of its copies. All bits of the position that are not known are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stashed {
     pub(crate) place: Place,
     pub(crate) copies: usize,
 }
 
-/// What is looked for: the entries of an item, which are prefixes of it.
+/// A query for the entries of an item. They may know fewer bits of the position than the item does; the bits that they
+/// know agree with it.
 #[derive(Clone, Copy)]
 pub(in crate::table) struct StashQuery {
     /// The item at its even position.
     pub(in crate::table) item: Place,
-    /// Mask of the bits of an entry that must be equal: all of them, or all but those of the value.
+    /// Mask of the bits of an entry that must be equal: all, or all except those of the value.
     pub(in crate::table) mask: u32,
 }
 
@@ -88,60 +97,61 @@ pub(in crate::table) struct StashQuery {
 #[derive(Clone, Copy)]
 pub(in crate::table) struct Match {
     at: usize,
-    /// Its slot is what one would hold of it, in a growing table without the ring.
+    /// The entry. Its `slot` has the bits that a slot would hold; in a growing table without the ring.
     pub(in crate::table) entry: Found,
     pub(in crate::table) copies: usize,
 }
 
 pub(in crate::table) struct Cells {
-    /// The number of lines in use, 0 or a power of two, in the lower half; and in the upper one how often it has changed.
+    /// In the lower half: the number of lines in use, 0 or a power of two. In the upper half: how often it has changed.
     lines: AtomicU64,
     /// The head of each line.
     heads: PieceArray<LINES_SHIFT>,
     /// The first word of each cell.
     words: PieceArray<SHIFT>,
-    /// The second word of each cell. There are none while each entry fits into one word.
+    /// The second word of each cell. Empty as long as each entry fits into one word.
     seconds: PieceArray<SHIFT>,
     packing: Packing,
-    /// Bit n is set if there may be entries that know n + 1 bits, or in a table of fixed size bit 0.
+    /// Bit n is set if there may be entries that know n + 1 bits of their position. A table of fixed size uses only bit
+    /// 0.
     lengths: AtomicU64,
     /// The number of entries.
     entries: Count,
-    /// The number of their copies.
+    /// The number of copies of all entries.
     copies: AtomicU64,
-    /// The bits of an entry that are not its value.
+    /// Mask of the bits of an entry that are not its value.
     key: u32,
     owned: Mutex<WriterState>,
 }
 
-/// What only the writer uses.
+/// Data that only the writer uses.
 struct WriterState {
-    /// How many changes there were.
+    /// The number of changes so far.
     changes: u64,
-    /// The number of entries of each group of versions.
+    /// The number of entries of each version group.
     of_groups: Box<[u32]>,
 }
 
-/// How many cells were seen one after the other, of so many lines. Only where that number changes do entries get to
-/// other cells.
+/// The progress of a sweep: the first `cells` cells were visited while the word of the number of lines was `lines`.
+/// Entries move to other cells only when this word changes.
 #[derive(Default)]
 pub(in crate::table) struct Progress {
     cells: usize,
     lines: u64,
 }
 
-/// The lines of the way that begins here, in order.
+/// Returns the lines of the way that begins at `home`, in order: each line once.
 #[inline]
 fn way(home: usize, lines: usize) -> impl Iterator<Item = usize> {
     (0..lines).map(move |step| home.wrapping_add(step) & (lines - 1))
 }
 
-/// The cells of a line.
+/// Returns the cells of a line.
 fn cells_of(line: usize) -> impl Iterator<Item = usize> + Clone {
     line * LINE..(line + 1) * LINE
 }
 
-/// The cells as the writer sees them.
+/// The cells as the writer uses them.
 #[derive(Clone, Copy)]
 struct Array<'a> {
     heads: Words<'a, LINES_SHIFT>,
@@ -153,14 +163,14 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// The number of cells.
+    /// Returns the number of cells.
     fn len(self) -> usize {
         self.lines * LINE
     }
 
-    /// The first word of a cell: an entry, unless the number of copies is 0.
+    /// Returns the first word of a cell. The cell holds an entry unless the number of copies is 0.
     fn first(self, at: usize) -> u64 {
-        // Relaxed, here and below: stored under the mutex.
+        // Relaxed, here and below: all stores are under the mutex.
         self.words.word(at).load(Ordering::Relaxed)
     }
 
@@ -168,22 +178,22 @@ impl Array<'_> {
         self.seconds.word(at).load(Ordering::Relaxed)
     }
 
-    /// The entry in a cell, or the one that was there last, with no copies.
+    /// Returns the entry in a cell. If the cell holds none: the last entry that it held, with 0 copies.
     fn last(self, at: usize) -> CellWords {
         self.packing.unpack(self.first(at), || self.second(at))
     }
 
-    /// The number of copies of the entry in a cell; 0 if there is no entry.
+    /// Returns the number of copies of the entry in a cell; 0 if there is no entry.
     fn copies(self, at: usize) -> usize {
         self.packing.copies(self.first(at))
     }
 
-    /// The entry in a cell, if there is one.
+    /// Returns the entry in a cell, if there is one.
     fn held(self, at: usize) -> Option<CellWords> {
         (self.copies(at) > 0).then(|| self.last(at))
     }
 
-    /// Whether a cell holds the entry that is sought, at this position.
+    /// Returns whether a cell holds the sought entry at this position.
     fn holds(self, at: usize, sought: Sought, position: u64) -> bool {
         let first = self.first(at);
         sought.is_named_by(first)
@@ -195,7 +205,8 @@ impl Array<'_> {
         self.heads.word(line).load(Ordering::Relaxed)
     }
 
-    /// Stores the head of a line. Its marks are at each instant those of all entries whose ways begin there, and maybe others.
+    /// Stores the head of a line. At every instant, its marks include those of all entries whose ways begin at the
+    /// line, and may include others.
     fn set_head(self, line: usize, head: u64) {
         // Release: pairs with the loads in `is_unmarked` and `scan`.
         self.heads.word(line).store(head, Ordering::Release);
@@ -205,15 +216,15 @@ impl Array<'_> {
         self.words.word(at).store(first, order);
     }
 
-    /// Stores the number of copies of an entry: fewer than there are.
+    /// Lowers the number of copies of the entry in a cell to `copies`.
     fn set_fewer_copies(self, at: usize, copies: usize, order: Ordering) {
         let first = self.packing.with_copies(self.first(at), copies);
         self.set_first(at, first.expect("fewer fit"), order);
     }
 
-    /// Stores an entry in a cell that has none, or that one with other copies.
+    /// Stores an entry in a cell that holds none, or that holds the same entry with another number of copies.
     fn store(self, at: usize, words: CellWords) {
-        // Release, all: they pair with the loads in `scan`.
+        // Release, both stores: they pair with the loads in `scan`.
         let first = self.packing.in_one_word(words).unwrap_or_else(|| {
             self.seconds.word(at).store(words[1], Ordering::Release);
             Packing::wide(words)
@@ -221,7 +232,8 @@ impl Array<'_> {
         self.set_first(at, first, Ordering::Release);
     }
 
-    /// The lines from this one on to the first that no way passes: all that the ways that begin here may meet.
+    /// Returns the lines from `home` to the first line that no way passes, and this line, too. A way that begins at
+    /// `home` leads to no others.
     fn run(self, home: usize) -> impl Iterator<Item = usize> {
         let mut is_passed = true;
         way(home, self.lines)
@@ -238,7 +250,7 @@ impl Array<'_> {
         self.set_head(line, self.head(line) & !MARKS | marks);
     }
 
-    /// Stores which eighths of all ways pass a line.
+    /// Stores the eighths of all ways that pass a line.
     fn set_passing(self, line: usize, passing: u64) {
         let head = self.head(line);
         if head & !MARKS != passing {
@@ -250,85 +262,89 @@ impl Array<'_> {
         self.lines.wrapping_sub(1)
     }
 
-    /// How many lines after another one this line is.
+    /// Returns the number of steps from the line `from` to `line`, around the end of the array.
     fn distance(self, from: usize, line: usize) -> usize {
         line.wrapping_sub(from) & self.mask()
     }
 }
 
-/// All that tells one entry at a position from others, as the first word of its cell has it.
+/// Returns the name of an entry: all that tells it from other entries at the same position, as in the first word of
+/// [`CellWords`].
 #[inline]
 fn name(entry: Entry) -> u64 {
     u64::from(entry.bits()) | u64::from(entry.known()) << KNOWN
 }
 
-/// The hash of an entry, by its name without the value: names the line at which its way begins, the eighth of all ways
-/// and its marks. Who cannot predict the hashes of items cannot choose entries that have the same.
+/// Returns the hash of an entry, by its name without the value, and its position. The hash gives the line at which the
+/// way of the entry begins, the eighth of all ways that this way belongs to, and the marks of the entry. An attacker
+/// who cannot predict the hashes of items cannot choose entries with equal hashes.
 #[inline]
 fn hash(key: u64, position: u64) -> u64 {
     geometry::mix(position ^ key.rotate_left(KNOWN))
 }
 
-/// Which eighth of all ways that of an entry with this hash is in.
+/// Returns the number of the eighth that the way of an entry with this hash belongs to.
 #[inline]
 fn eighth(hash: u64) -> usize {
     (hash >> 54 & 7) as usize
 }
 
-/// The bit of a head that says that ways of this eighth pass the line.
+/// Returns the bit of a head that says that ways of this eighth pass the line.
 #[inline]
 fn passing_of(eighth: usize) -> u64 {
     1 << PASSING << eighth
 }
 
-/// The same of the way of an entry with this hash.
+/// Returns the bit of a head that says that the way of an entry with this hash may pass the line.
 #[inline]
 fn passing(hash: u64) -> u64 {
     passing_of(eighth(hash))
 }
 
-/// The marks of an entry with this hash.
+/// Returns the marks of an entry with this hash.
 #[inline]
 fn marks_of(hash: u64) -> u64 {
     let mark = |byte: u32| 1_u64 << (((hash >> byte & 0xff) * u64::from(PASSING)) >> 8);
     mark(32) | mark(40) | mark(48)
 }
 
-/// The number of copies in the first of the words of an entry.
+/// Returns the number of copies in the first word of [`CellWords`].
 #[inline]
 fn copies_in(first: u64) -> usize {
     (first >> COPIES) as usize
 }
 
-/// The bits of a position that an entry knows of which so many are known; 0 in a table of fixed size, where a position
-/// is a bucket: all of them. (Bytes that nobody has checked may say more than 64.)
+/// Returns the lowest `known` bits of a position. In a table of fixed size, where a position is the number of a bucket,
+/// `known` is 0: then it returns the whole position. (`known` may be above 64 if it comes from bytes that were not
+/// checked yet.)
 #[inline]
 pub(crate) fn prefix(position: u64, known: u32) -> u64 {
     position & u64::MAX >> (u64::BITS.wrapping_sub(known) % u64::BITS)
 }
 
 impl Stashed {
-    /// As the words of a cell.
+    /// Encodes the entry and its copies in the format of snapshots.
     pub(crate) fn words(self) -> CellWords {
         let Self { place: Place { position, entry }, copies } = self;
         [name(entry) | (copies as u64) << COPIES, prefix(position, entry.known())]
     }
 
-    /// That of the words of a cell.
+    /// Decodes an entry and its copies.
     pub(crate) fn of_words([first, second]: CellWords) -> Self {
         let known = (first & LENGTH) >> KNOWN;
         let entry = Entry::knowing(first & u64::from(u32::MAX), known as u32);
         Self { place: Place { position: second, entry }, copies: copies_in(first) }
     }
 
-    /// By which entries are told apart, and put in order: all of one length follow each other.
+    /// Returns the key by which entries are compared and sorted. Entries of one length follow each other.
     pub(crate) fn order([first, second]: CellWords) -> (u64, u64, u64) {
         (first & LENGTH, second, first & !LENGTH & NAME)
     }
 }
 
 impl Cells {
-    /// For the entries of this number of groups, of which the bits `key` are not the value.
+    /// Returns cells without lines, for the entries of `groups` version groups. `key` masks the bits of an entry that
+    /// are not its value.
     pub(in crate::table) fn try_new(
         groups: usize,
         key: u32,
@@ -350,20 +366,21 @@ impl Cells {
         })
     }
 
-    /// The hash of an entry, by its name with the value.
+    /// Returns the hash of an entry. `name` may include the value, which does not count.
     #[inline]
     fn hash(&self, name: u64, position: u64) -> u64 {
         hash(name & (u64::from(self.key) | LENGTH), position)
     }
 
-    /// Returns the item with each length of which there may be entries that are query, the longest first.
+    /// Returns the item shortened to each length that a matching entry may have, the longest first.
     #[inline(always)]
     fn of_each_length(&self, item: Entry) -> impl Iterator<Item = Entry> {
         let known = item.known();
         let mut lengths = if known == 0 {
             1
         } else {
-            // Relaxed: stored before the version was bumped that let the caller look here, or under the mutex.
+            // Relaxed: the store came before the bump of the version that made the caller look here, or under the
+            // mutex.
             self.lengths.load(Ordering::Relaxed) & (u64::MAX >> (u64::BITS - known))
         };
         iter::from_fn(move || {
@@ -373,8 +390,8 @@ impl Cells {
         })
     }
 
-    /// Whether the marks say that no entry of a key is there, which then is certain. The key is an item whose bits of the
-    /// value are 0. `false`: there may be one, or the number of lines has changed meanwhile. Takes no lock.
+    /// Returns whether the marks prove that there is no entry of a key. `key` is an item whose value bits are 0.
+    /// `false`: there may be an entry, or the number of lines has changed meanwhile. Takes no lock.
     #[inline(always)]
     pub(in crate::table) fn marks_lack(&self, key: Place) -> bool {
         // Acquire and Relaxed, as in `read`.
@@ -389,21 +406,22 @@ impl Cells {
         lacks && self.lines.load(Ordering::Relaxed) == lines
     }
 
-    /// Whether the line at which the way of this entry begins lacks one of its marks.
+    /// Returns whether the line at which the way of this entry begins lacks a mark of the entry.
     #[inline(always)]
     fn is_unmarked(&self, lines: u64, entry: Entry, position: u64) -> bool {
         let hash = hash(name(entry), prefix(position, entry.known()));
         let line = (hash as u32 & (lines as u32).wrapping_sub(1)) as usize;
-        // Not there: there are no lines. (After `clear` there may be marks without lines, of no entry.)
+        // No head: there are no lines. (After `clear` there may be heads without lines. Their marks belong to no
+        // entry.)
         let Some(head) = self.heads.view().get(line) else {
             return true;
         };
-        // Acquire: pairs with the store of `set_head`. Who misses marks since they were taken back sees the version that
-        // was bumped before, or the new number of lines.
+        // Acquire: pairs with the store of `set_head`. A lookup that misses marks because they were cleared also sees
+        // the version that was bumped before, or the new number of lines.
         marks_of(hash) & !head.load(Ordering::Acquire) != 0
     }
 
-    /// As `marks_lack`. Looks at the cells where the marks do not tell.
+    /// As `marks_lack`, but also reads the cells if the marks prove nothing.
     #[inline(always)]
     pub(in crate::table) fn lacks(&self, key: Place) -> bool {
         self.marks_lack(key) || self.cells_lack(key.position, key.entry)
@@ -417,14 +435,14 @@ impl Cells {
         self.read(query, |_| holds = true) && !holds
     }
 
-    /// Calls `found` with each entry that is query, the longest first.
+    /// Calls `found` with each entry that matches the query, the longest first.
     fn scan(&self, lines: u64, query: StashQuery, mut found: impl FnMut(Match)) {
         for entry in self.of_each_length(query.item.entry) {
             self.scan_length(lines, entry, query, &mut found);
         }
     }
 
-    /// As `scan`, of the length of `entry`.
+    /// As `scan`, but only for entries as long as `entry`.
     #[inline]
     fn scan_length(
         &self,
@@ -438,10 +456,10 @@ impl Cells {
             (self.hash(name(entry), position), self.packing.sought(entry, position, mask));
         let (heads, words, mut marks) = (self.heads.view(), self.words.view(), marks_of(hash));
         for line in way(hash as usize, lines as u32 as usize) {
-            // Acquire, as all loads here: they pair with the stores of the writer. Who misses an entry since it was
-            // taken out sees the version that was bumped before, or the new number of lines.
+            // Acquire, as all loads here: they pair with the stores of the writer. A lookup that misses an entry
+            // because it was taken out also sees the version that was bumped before, or the new number of lines.
             let head = heads.word(line).load(Ordering::Acquire);
-            // Of the first line: the marks say that there is no such entry.
+            // Only at the first line: its marks prove that there is no such entry.
             if mem::take(&mut marks) & !head != 0 {
                 break;
             }
@@ -463,29 +481,30 @@ impl Cells {
         }
     }
 
-    /// The second word of a cell whose first one says that there is one.
+    /// Returns the second word of a wide cell.
     #[inline]
     fn second(&self, at: usize) -> u64 {
-        // Acquire: pairs with the store of `store`. The array is looked up after the first word was read, so it has it.
+        // Acquire: pairs with the store in `store`. The array is loaded after the first word was read, so it has the
+        // second word.
         self.seconds.view().word(at).load(Ordering::Acquire)
     }
 
-    /// Calls `found` with each entry that is query. `false`: the number of lines has changed meanwhile, so some may have
-    /// been missed. Takes no lock.
+    /// Calls `found` with each entry that matches the query. Returns `false` if the number of lines has changed
+    /// meanwhile: then it may have missed some. Takes no lock.
     pub(in crate::table) fn read(&self, query: StashQuery, found: impl FnMut(Match)) -> bool {
-        // Acquire: pairs with the store of `set_lines`. Whoever sees the number sees the lines.
+        // Acquire: pairs with the store of `set_lines`. A thread that sees the number also sees the lines.
         let lines = self.lines.load(Ordering::Acquire);
         self.scan(lines, query, found);
-        // Relaxed: the loads of the cells keep it behind them.
+        // Relaxed: the Acquire loads of heads and cells keep this load behind them.
         self.lines.load(Ordering::Relaxed) == lines
     }
 
-    /// The number of entries: for a decision that is right either way.
+    /// Returns the number of entries. May be stale: only for decisions that are right either way.
     pub(in crate::table) fn entries(&self) -> usize {
         self.entries.hint() as usize
     }
 
-    /// The number of copies: exact when no thread writes.
+    /// Returns the number of copies of all entries. It is exact if no thread writes.
     pub(in crate::table) fn copies(&self) -> u64 {
         // Relaxed: a number that orders nothing.
         self.copies.load(Ordering::Relaxed)
@@ -496,13 +515,13 @@ impl Cells {
         self.heads.heap_bytes() + words + groups * size_of::<u32>()
     }
 
-    /// Waits while another thread writes.
+    /// Locks the cells. Waits while another thread writes.
     pub(in crate::table) fn lock(&self) -> Writer<'_> {
         Writer { cells: self, owned: self.owned.lock() }
     }
 }
 
-/// The right to change the cells. RAII guard: gives it back on drop.
+/// RAII guard of the cells, with the functions that change them: unlocks on drop.
 pub(in crate::table) struct Writer<'a> {
     cells: &'a Cells,
     owned: MutexGuard<'a, WriterState>,
@@ -518,12 +537,12 @@ impl<'a> Writer<'a> {
         self.cells.array(self.lines())
     }
 
-    /// Calls `found` with each entry that is query, the longest first.
+    /// Calls `found` with each entry that matches the query, the longest first.
     pub(in crate::table) fn each(&self, query: StashQuery, found: impl FnMut(Match)) {
         self.cells.scan(self.lines(), query, found);
     }
 
-    /// The longest of the entries that are query.
+    /// Returns the longest entry that matches the query.
     pub(in crate::table) fn longest(&self, query: StashQuery) -> Option<Match> {
         let mut longest = None;
         self.each(query, |found| {
@@ -532,18 +551,18 @@ impl<'a> Writer<'a> {
         longest
     }
 
-    /// The number of copies of this entry.
+    /// Returns the number of copies of this entry; 0 if it is absent.
     pub(in crate::table) fn copies_of(&self, place: Place) -> usize {
         let (array, query) = (self.array(), Stashed { place, copies: 0 }.words());
         self.cells.find(array, query).map_or(0, |at| array.copies(at))
     }
 
-    /// Whether there is room for some more entries.
+    /// Returns whether there is room for `more` further entries.
     pub(in crate::table) fn has_room(&self, more: usize) -> bool {
         8 * (self.len() + more) <= 7 * self.array().len()
     }
 
-    /// Makes room for some more entries.
+    /// Makes room for `more` further entries: doubles the number of lines if necessary.
     pub(in crate::table) fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
         while !self.has_room(more) {
             self.resize((2 * self.array().lines).max(FEWEST_LINES))?;
@@ -551,7 +570,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Makes room for the second word of this entry, if it needs one.
+    /// Allocates the second words of the cells if this entry needs one.
     fn make_room_for(&self, words: CellWords) -> Result<(), NoMemory> {
         let cells = self.cells;
         if cells.packing.in_one_word(words).is_some() {
@@ -560,8 +579,8 @@ impl<'a> Writer<'a> {
         cells.seconds.try_reach(self.array().len())
     }
 
-    /// Some copies more of an entry, of the group with this number. Says whether it is a new one. If it fails, nothing
-    /// has changed.
+    /// Adds `new.copies` copies of an entry of the group with this number. Returns whether the entry is new. An error
+    /// leaves all entries unchanged.
     pub(in crate::table) fn add(
         &mut self,
         group: usize,
@@ -586,19 +605,19 @@ impl<'a> Writer<'a> {
         Ok(false)
     }
 
-    /// The number of entries of the groups that share a version with this one: each has the same remainder by
-    /// `versions`.
+    /// Returns the number of entries of all groups that share a version with this one: the groups whose numbers have
+    /// the same remainder modulo `versions`.
     pub(in crate::table) fn beside(&self, group: usize, versions: usize) -> u32 {
         self.owned.of_groups.iter().skip(group % versions).step_by(versions).sum()
     }
 
-    /// The number of entries of this group.
+    /// Returns the number of entries of this group.
     pub(in crate::table) fn of_group(&self, group: usize) -> u32 {
         self.owned.of_groups[group]
     }
 
-    /// Stores these entries, none of which is there, each with the number of its group. Takes time in proportion to
-    /// their number, also where all are on one way. No other thread looks meanwhile.
+    /// Stores new entries, each given with the number of its group. Takes time in proportion to their number, even if
+    /// all have the same way. No other thread reads meanwhile.
     pub(in crate::table) fn fill(
         &mut self,
         entries: &mut [(usize, CellWords)],
@@ -614,9 +633,9 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Counts one entry more.
+    /// Counts a new entry and its copies.
     fn count(&mut self, group: usize, Stashed { place, copies }: Stashed) {
-        // Relaxed, both: stored under the mutex.
+        // Relaxed, both: all stores are under the mutex.
         let lengths = self.cells.lengths.load(Ordering::Relaxed);
         let length = 1 << place.entry.known().saturating_sub(1);
         self.cells.lengths.store(lengths | length, Ordering::Relaxed);
@@ -632,11 +651,12 @@ impl<'a> Writer<'a> {
         self.cells.copies.store(copies + more as u64, Ordering::Relaxed);
     }
 
-    /// Takes some copies of an entry out. If there is none any more, its way has to be forgotten, sooner or later.
+    /// Takes copies of an entry out. If no copy is left, the caller must call `forget_way` or `forget_ways` later.
     pub(in crate::table) fn take(&mut self, group: usize, found: Match, copies: usize) {
         let (array, at) = (self.array(), found.at);
         self.owned.changes += 1;
-        // SeqCst: the removal takes effect here, as that from a word does by its store. Pairs with the load of `scan`.
+        // SeqCst: the removal takes effect here, as a removal from a bucket does by the store of its word. Pairs with
+        // the load in `scan`.
         array.set_fewer_copies(at, found.copies - copies, Ordering::SeqCst);
         // Relaxed, both: a number that orders nothing, stored under the mutex.
         let left = self.cells.copies.load(Ordering::Relaxed) - copies as u64;
@@ -647,11 +667,11 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// After an entry was taken out: finds out again whose ways pass the lines that it had passed, and which marks the
-    /// line has at which its way begins.
+    /// Updates the heads after an entry was taken out: determines again which ways pass the lines that its way had
+    /// passed, and which marks the line needs at which its way begins.
     pub(in crate::table) fn forget_way(&mut self, found: Match) {
         let array = self.array();
-        // Its name is still in its cell.
+        // The name of the entry is still in its cell.
         let home = self.cells.home(array, array.last(found.at));
         let passed = array.distance(home, found.at / LINE);
         if passed > 0 {
@@ -661,7 +681,8 @@ impl<'a> Writer<'a> {
         self.shrink();
     }
 
-    /// The same, after any number of entries were taken out. Without memory for that, marks stay.
+    /// As `forget_way`, after any number of entries were taken out. If there is not enough memory, marks stay that are
+    /// no longer needed.
     pub(in crate::table) fn forget_ways(&mut self) {
         let array = self.array();
         self.cells.update_passing(array, 0, array.lines);
@@ -671,8 +692,8 @@ impl<'a> Writer<'a> {
         self.shrink();
     }
 
-    /// Halves the number of lines while less than a quarter of the cells have entries: so what was large once is not for
-    /// ever. Without memory for that, lines stay.
+    /// Halves the number of lines while less than a quarter of the cells hold entries: so an array that was large once
+    /// does not stay large. If there is not enough memory, the number of lines stays.
     fn shrink(&mut self) {
         let mut lines = self.array().lines;
         while lines > FEWEST_LINES
@@ -683,7 +704,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Takes everything out, and begins with no lines again.
+    /// Takes all entries out, and sets the number of lines to 0.
     pub(in crate::table) fn clear(&mut self) {
         let array = self.array();
         (0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));
@@ -696,13 +717,13 @@ impl<'a> Writer<'a> {
         self.cells.copies.store(0, Ordering::Relaxed);
     }
 
-    /// All entries.
+    /// Returns all entries.
     pub(in crate::table) fn entries(&self) -> impl Iterator<Item = Stashed> {
         let array = self.array();
         (0..array.len()).filter_map(move |at| array.held(at)).map(Stashed::of_words)
     }
 
-    /// The next entry whose bits are wanted, if there is one among the cells that were not seen yet; and its cell.
+    /// Returns the next entry with wanted bits among the cells that were not visited yet, and its cell.
     pub(in crate::table) fn next(
         &self,
         seen: &mut Progress,
@@ -722,7 +743,7 @@ impl<'a> Writer<'a> {
         None
     }
 
-    /// What a cell holds, if that is still this entry.
+    /// Returns the entry in a cell if it is still this one.
     pub(in crate::table) fn held_at(&self, at: usize, place: Place) -> Option<Match> {
         let held = Stashed::of_words(self.array().held(at)?);
         let (bits, known) = (place.entry.bits(), place.entry.known());
@@ -733,19 +754,19 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub(in crate::table) fn len(&self) -> usize {
         self.cells.entries.get() as usize
     }
 
-    /// How many changes there were.
+    /// Returns the number of changes so far.
     pub(in crate::table) fn changes(&self) -> u64 {
         self.owned.changes
     }
 
-    /// Of about `N` entries that a number chooses, each with the same chance, returns those that are wanted, up to `N`. They
-    /// and their order depend on the entries alone, and not on the cells that they are in: hashes are divided into classes
-    /// by their lowest bits, and the number names a class, and an order in it.
+    /// Chooses about `N` entries by a number, each entry with the same chance. Returns those of them that are wanted,
+    /// at most `N`. The answer and its order depend on the number and the entries alone, not on the cells that hold
+    /// them: hashes are divided into classes by their lowest bits, and the number names a class and an order in it.
     pub(in crate::table) fn choose<const N: usize>(
         &self,
         number: u64,
@@ -766,7 +787,7 @@ impl<'a> Writer<'a> {
             let rank = geometry::mix(second ^ (first & NAME).rotate_left(KNOWN) ^ number);
             let mut next = Some((rank, words));
             for held in &mut chosen {
-                // It was met before: a line may be in the runs of two others.
+                // This entry was met before: a line may be in the runs of two lines.
                 if next.is_none() || *held == next {
                     break;
                 }
@@ -778,11 +799,12 @@ impl<'a> Writer<'a> {
         chosen.map(|chosen| chosen.map(|(_, words)| Stashed::of_words(words).place))
     }
 
-    /// Another number of lines: twice as many, the first, or half. Copy, publish, take out: a reader finds each entry by
-    /// either number, or sees that the number has changed. Takes time in proportion to the number of cells.
+    /// Changes the number of lines: allocates the first ones, doubles the number, or halves it. The order is copy,
+    /// publish, take out. So a reader with either number finds each entry, or sees that the number has changed. Takes
+    /// time in proportion to the number of cells.
     pub(in crate::table) fn resize(&mut self, lines: usize) -> Result<(), NoMemory> {
         let (cells, old) = (self.cells, self.array());
-        // Half of a word counts them.
+        // The number of lines must fit into half a word.
         u32::try_from(lines).map_err(|_| NoMemory { bytes: usize::MAX })?;
         cells.heads.try_reach(lines)?;
         cells.words.try_reach(LINE * lines)?;
@@ -790,15 +812,18 @@ impl<'a> Writer<'a> {
             cells.seconds.try_reach(LINE * lines)?;
         }
         let new = cells.array(lines as u64);
-        // The cells of the entries that move, each with the place in this list of another one whose way begins at the
-        // same line; and of each line the last of them. (To sort them would add 12 KB to each program.)
+        // `moved` has the cells of the entries that move. Those whose ways begin at the same line form a chain: each
+        // has the index in `moved` of the one before, and `last` has the index of the last one for each line. (Sorting
+        // them instead would add 12 KB to each program.)
         let mut moved: Vec<(usize, Option<usize>)> = try_with_capacity(self.len())?;
         let mut last = try_with_capacity(lines)?;
         last.resize(lines, None);
         let marks = cells.all_marks(old, lines)?;
         for at in 0..old.len() {
             let Some(words) = old.held(at) else { continue };
-            // The others are behind the beginning of their ways, which pass all lines up to them, and their marks are there.
+            // All other entries stay in their cells. Their ways begin at the same line as before, which is the line of
+            // the cell or one before it. So the heads already say that these ways pass the lines in between, and the
+            // marks are there.
             let (home, line) = (cells.home(new, words), at / LINE);
             if home > line || line >= lines || home != cells.home(old, words) {
                 let before = last[home].replace(moved.len());
@@ -813,12 +838,12 @@ impl<'a> Writer<'a> {
         self.set_lines(lines);
         moved.into_iter().for_each(take_out);
         cells.update_passing(new, 0, lines);
-        // Last: who still reads by the old number needs the marks that now go.
+        // Last: a reader that still uses the old number needs the marks that go now.
         new.set_all_marks(marks);
         Ok(())
     }
 
-    /// Stores the number of lines, and that it has changed.
+    /// Stores the number of lines, and counts the change.
     fn set_lines(&self, lines: usize) {
         let changes = (self.lines() >> u32::BITS) + 1;
         // Release: pairs with the load in `read`.
@@ -826,7 +851,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// For the writer.
+/// Functions for the writer.
 impl Cells {
     fn array(&self, lines: u64) -> Array<'_> {
         Array {
@@ -838,17 +863,17 @@ impl Cells {
         }
     }
 
-    /// The hash of an entry with these words.
+    /// Returns the hash of an entry with these words.
     fn hash_of(&self, [first, second]: CellWords) -> u64 {
         self.hash(first & NAME, second)
     }
 
-    /// The line at which its way begins.
+    /// Returns the line at which the way of an entry begins.
     fn home(&self, array: Array<'_>, words: CellWords) -> usize {
         self.hash_of(words) as usize & array.mask()
     }
 
-    /// The cell at which the way of an entry meets it.
+    /// Returns the cell that holds this entry, if there is one.
     fn find(&self, array: Array<'_>, query: CellWords) -> Option<usize> {
         let hash = self.hash_of(query);
         let Place { position, entry } = Stashed::of_words(query).place;
@@ -866,14 +891,14 @@ impl Cells {
         None
     }
 
-    /// The marks of all entries whose ways begin at this line.
+    /// Returns the marks of all entries whose ways begin at this line.
     fn marks_from(&self, array: Array<'_>, home: usize) -> u64 {
         let held = array.run(home).flat_map(cells_of).filter_map(|at| array.held(at));
         held.filter(|&words| self.home(array, words) == home)
             .fold(0, |marks, words| marks | marks_of(self.hash_of(words)))
     }
 
-    /// The marks that each line has for the entries of `array` if there are `lines` of them.
+    /// Returns the marks that each line needs for the entries of `array` if there are `lines` lines.
     fn all_marks(&self, array: Array<'_>, lines: usize) -> Result<Vec<u64>, NoMemory> {
         let mut marks = try_with_capacity(lines)?;
         marks.resize(lines, 0);
@@ -883,15 +908,16 @@ impl Cells {
         Ok(marks)
     }
 
-    /// Stores entries for which there is room, each in the first cell of its way that has none. They come in the order
-    /// of the lines at which their ways begin.
+    /// Stores entries, each in the first free cell of its way. There is room for them. They come in the order of the
+    /// lines at which their ways begin.
     fn put_in_order(&self, array: Array<'_>, entries: impl Iterator<Item = CellWords>) {
-        // For each eighth of all ways, the line up to which they are said to pass.
+        // `next` is the next cell to try. `said` has for each eighth the line before which all heads already say that
+        // its ways pass.
         let (mut next, mut said) = (0, [0; 8]);
         for words in entries {
             let (home, hash) = (self.home(array, words), self.hash_of(words));
             next = next.max(LINE * home);
-            // At the end of the array it begins again.
+            // After the last cell of the array comes the first one.
             while array.held(next % array.len()).is_some() {
                 next += 1;
             }
@@ -905,12 +931,13 @@ impl Cells {
         }
     }
 
-    /// Says of each of `count` lines from `first` on whose ways pass it, and of no others; before, each of the ways
-    /// that pass a line must be among those that it names.
+    /// Stores for each of `count` lines from `first` on which ways pass it, exactly. Before the call, the head of a
+    /// line must name at least the ways that pass the line.
     ///
-    /// Lines are counted from `first` on, and those that come again once more: a way may go around the end of the
-    /// array. Of the ways of an eighth that end behind a line, one passes it if the first of them begins there or
-    /// before.
+    /// A line is named by its distance from `first`. A way may go around the end of the array: so a line may be counted
+    /// a second time, with a larger distance. The second loop goes through the lines backwards. For each eighth,
+    /// `begins` has the least distance at which a way begins that ends behind the present line. If this distance is not
+    /// behind the line, a way of the eighth passes the line.
     fn update_passing(&self, array: Array<'_>, first: usize, count: usize) {
         let mut begins = [usize::MAX; 8];
         let line_at = |distance: usize| (first + distance) & array.mask();
@@ -943,7 +970,7 @@ mod tests {
 
     use super::*;
 
-    /// Values are in the upper bits of 20.
+    /// Mask of the key in entries of 20 bits. The upper 8 bits are the value.
     const KEY: u32 = (1 << 12) - 1;
     const GROUPS: usize = 4;
 
@@ -952,20 +979,20 @@ mod tests {
         Place { position: prefix(position, entry.known()), entry }
     }
 
-    /// An item without its value.
+    /// Returns an item without its value.
     fn key_of(Place { position, entry }: Place) -> Place {
         place(position, (entry.bits() & KEY).into(), entry.known())
     }
 
-    /// Whether each line has the marks of the entries whose ways begin there, and no others.
+    /// Returns whether each line has exactly the marks of the entries whose ways begin there.
     fn has_exact_marks(writer: &Writer<'_>) -> bool {
         let array = writer.array();
         let marks = writer.cells.all_marks(array, array.lines).unwrap();
         (0..array.lines).all(|line| array.head(line) & MARKS == marks[line])
     }
 
-    /// Entries that differ in core, position or length, and not those that differ in value, are spread over lines,
-    /// marks and eighths.
+    /// Entries that differ in core, position or length are spread over lines and eighths. Entries that differ only in
+    /// value have the same hash.
     #[test]
     fn entries_are_spread() {
         let cells = Cells::try_new(GROUPS, KEY, Packing::growing()).unwrap();
@@ -986,15 +1013,15 @@ mod tests {
                 counts[1][hash as usize % 128] += 1;
             }
             let most = counts.map(|counts| counts.into_iter().max().unwrap());
-            // 256 each, or sixteen each.
+            // On average 256 in each eighth, and 16 in each line.
             assert!(most[0] < 512 && most[1] < 64, "{most:?}");
         }
     }
 
-    /// Of keys that are not there, few have all three marks nonetheless: about as many as chance gives them.
+    /// Few absent keys have all three marks: about as many as chance gives.
     #[test]
     fn few_absent_keys_have_all_marks() {
-        // As full as lines get, and half as full.
+        // The lines are as full as they get, and half as full.
         for (entries, one_in) in [(7 * 128, 20), (7 * 64 + 1, 100)] {
             let cells = Cells::try_new(GROUPS, u32::MAX, Packing::growing()).unwrap();
             let item = |n: u64| place(2 * n, 1, 64);
@@ -1009,7 +1036,7 @@ mod tests {
         }
     }
 
-    /// As many entries come as go, for ever: what is allocated stays the same.
+    /// As many entries come as go: the allocated memory stays the same.
     #[test]
     fn a_turnover_takes_no_more_memory() {
         let cells = Cells::try_new(GROUPS, u32::MAX, Packing::growing()).unwrap();
@@ -1032,7 +1059,7 @@ mod tests {
         assert!(most < 100 * 200, "{most} bytes for 100 entries");
     }
 
-    /// Entries with one value of their own each, of keys of which the first have the most.
+    /// Returns distinct entries. Each has a value, and the first keys have the most values.
     fn crowds(entries: usize) -> Vec<CellWords> {
         let crowd = |n: usize| Stashed {
             place: place(
@@ -1047,7 +1074,7 @@ mod tests {
         distinct.into_values().collect()
     }
 
-    /// What is chosen depends on the entries, and not on how they came there; and each is chosen by some number.
+    /// A choice depends on the entries, and not on how they came there. Each entry is chosen by some number.
     #[test]
     fn a_choice_depends_on_the_entries() {
         for entries in [1, 2, 10, 150] {
@@ -1088,8 +1115,8 @@ mod tests {
         }
     }
 
-    /// Cells that were filled at once hold the same as those to which the entries came one by one, also where most of
-    /// them are of one key.
+    /// Cells that were filled at once hold the given entries, and each of them can be taken out, even if most entries
+    /// have the same key.
     #[test]
     fn filled_at_once() {
         for entries in [1, 50, 57, 400, 5000] {
@@ -1116,7 +1143,7 @@ mod tests {
                 writer.take(0, found, copies);
                 writer.forget_way(found);
             }
-            // No way is left.
+            // No way passes a line any more.
             assert!((0..writer.array().lines).all(|line| writer.array().head(line) <= MARKS));
         }
     }

@@ -6,8 +6,8 @@
 //! the table is, and whether it goes on growing. A split adds one to both. A merge may add a million copies to one
 //! entry.
 //!
-//! The number of copies is exact. The number of entries is an estimate: a merge adds to it by where its entries found
-//! room, and nobody counts which of these entries are removed again.
+//! The number of copies is exact. The number of entries is an estimate: a merge adds to it according to where its
+//! entries found room, and the table does not count which of these entries are removed again.
 //!
 //! **Invariant:** a value is in one of two lists at most. Each list is in ascending order. The first list has room for
 //! all values of the second. No value has more entries than copies.

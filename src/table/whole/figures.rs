@@ -88,14 +88,15 @@ impl<B: Buckets> State<B> {
         Self { promised_rate: rate.unwrap_or(f64::INFINITY), ..self }
     }
 
-    /// Copies from `other` what the words do not tell: the promised rate, and the weight that merges have added.
+    /// Copies from `other` the data that the words do not contain: the promised rate, and the weight that merges have
+    /// added.
     pub(crate) fn with_rate_of(self, other: &Self) -> Self {
         self.add_merged_weight(other.merged_weight());
         Self { promised_rate: other.promised_rate, ..self }
     }
 
-    /// Returns how much more the entries weigh than those of as many inserts would, because merges have brought some of
-    /// them. 0 in a table of fixed size.
+    /// Returns the weight that merges have added, as [`GrowingBuckets::merged_weight`] does; 0 in a table of fixed
+    /// size.
     pub(in crate::table) fn merged_weight(&self) -> f64 {
         self.buckets.growing().map_or(0.0, GrowingBuckets::merged_weight)
     }
@@ -163,9 +164,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed))
     }
 
-    /// Estimates how many slots will hold doubled entries at the maximum size: those of the entries that are here now,
-    /// and of `others`, which are given by the number of bits of its position that each of them knows. Returns 0 if none
-    /// of the others will be doubled.
+    /// Estimates the number of slots that will hold doubled entries at the maximum size. They come from the present
+    /// entries and from `others`; `others` has for each entry the number of bits of its position that it knows. Returns
+    /// 0 if none of the others will be doubled.
     pub(in crate::table) fn doubled_at_maximum(self, others: impl Iterator<Item = u32>) -> f64 {
         let most = self.max_buckets() as f64;
         let adds = |known| (most * power_of_half(known) - 1.0).max(0.0);

@@ -257,7 +257,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.count_in(self.stripes());
     }
 
-    /// Counts the slots in use in these stripes. No other thread has the stripes, and nobody writes meanwhile.
+    /// Counts the slots in use in these stripes. No other thread has the stripes, and no thread writes meanwhile.
     pub(in crate::table) fn count_in(self, stripes: &Stripes) {
         let words = (0..self.present()).map(self.buckets.words());
         for (bucket, word) in words.enumerate() {

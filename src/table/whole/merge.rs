@@ -165,8 +165,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// many slots and entries of the stash they took. A copy that is not there as it was stored has been doubled, by
     /// this merge or by a split: then both parts are removed.
     ///
-    /// An equal entry of the table may be removed in place of a copy. Other threads may have removed some copies: then
-    /// there are fewer.
+    /// It may remove an equal entry of the table instead of a copy. If other threads have removed some copies, it
+    /// removes fewer.
     pub(super) fn take_parts_back(self, entry: Stashed, least: u32) -> Counts {
         let Stashed { place, copies } = entry;
         self.turns.take_locked();

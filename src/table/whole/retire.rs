@@ -16,9 +16,9 @@
 //! 6. locks and unlocks each stripe again.
 //!
 //! A thread that moves an entry (a kick, a split, the way back from the stash) reads the retiring value while it holds
-//! all stripes of the move. If the entry has this value, the thread *drops* it: removes it in place of moving it. A
-//! move that took a stripe after step 2 has read the value. All other moves have ended before step 3. A word that has
-//! no such entry after step 2 gets none by a move, so the sweep first reads a bucket without a lock.
+//! all stripes of the move. If the entry has this value, the thread *drops* it: removes it instead of moving it. A move
+//! that took a stripe after step 2 has read the value. All other moves have ended before step 3. A word that has no
+//! such entry after step 2 gets none by a move. So the sweep first reads each bucket without a lock.
 //!
 //! An entry that gets the value meanwhile may stay, or a move may drop it. Step 6 waits for such a move: when the call
 //! has returned, nothing more is removed because of it.

@@ -125,3 +125,38 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         holds == [false; 2] && version.validate()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Packed;
+    use crate::table::GrowingBuckets;
+    use crate::table::placing::geometry;
+
+    type Grown = Table<'static, Packed<16, 4>, GrowingBuckets>;
+
+    /// The entries of the small table know fewer bits of their positions than the buckets of the large one tell: each of
+    /// them stands for items of several of these.
+    #[test]
+    fn an_entry_that_knows_little_may_be_in_many_buckets() {
+        let [small, large] = [0; 2].map(|_| Grown::try_new(2, 1 << 20).unwrap());
+        large.grow_to(1 << 19).unwrap();
+        let fill = |table: Grown, items: core::ops::Range<u64>| {
+            items.map(geometry::mix).for_each(|hash| table.insert(table.key(hash)).unwrap());
+        };
+        fill(small, 0..300);
+        fill(large, 100..400);
+        let short = small
+            .entries_of(&small.image().unwrap())
+            .filter(|at| !large.is_known(at.place))
+            .count();
+        assert!(short > 100, "{short}");
+        let removed = small.intersect(large);
+        assert!((95..=100).contains(&removed), "{removed}");
+        assert!((100..300).map(geometry::mix).all(|hash| small.contains(small.key(hash))));
+        // The other way, what the entries know in common is compared.
+        let removed = large.intersect(small);
+        assert!((95..=100).contains(&removed), "{removed}");
+        assert!((100..300).map(geometry::mix).all(|hash| large.contains(large.key(hash))));
+    }
+}

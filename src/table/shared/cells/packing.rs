@@ -1,42 +1,44 @@
 //! How a cell holds an entry and the number of its copies: pure functions.
 //!
-//! An entry is one word where it fits into one, as nearly each of a table of fixed size does. Else it is *wide*, and has a
-//! second word. The uppermost bit of the first word tells which.
+//! A cell holds an entry in one word if the entry fits. In a table of fixed size nearly every entry fits, in a growing
+//! table none does. Otherwise the cell is *wide*: it has a second word. The uppermost bit of the first word says
+//! whether the cell is wide.
 //!
 //! | first word | bits | meaning |
 //! |---|---|---|
-//! | of one word | 0 to s - 1 | the entry as a slot of s bits holds it |
-//! | | s to s + p - 1 | the even one of its two positions, of p bits |
+//! | not wide | 0 to s - 1 | the entry as a slot of s bits holds it |
+//! | | s to s + p - 1 | its even position, in p bits |
 //! | | s + p to 62 | the number of copies; 0 in a cell without an entry |
 //! | wide | 0 to 31 | the entry as a slot holds it, in a growing table without its ring |
 //! | | 32 to 37 | the number of known bits of the position, modulo 64; 0 in a table of fixed size |
 //! | | 38 to 62 | the number of copies; 0 in a cell without an entry |
 //!
-//! The second word has what is known of the even position.
+//! The second word has the even position, as far as it is known.
 
 use super::{CellWords, KNOWN, LENGTH, Stashed};
 use crate::table::placing::entry::Entry;
 use crate::table::placing::geometry::Place;
 
-/// The bit of a first word that has a second one.
+/// The bit of a first word that says that there is a second one.
 const WIDE: u64 = 1 << 63;
-/// Where the number of copies begins in a wide word.
+/// The lowest bit of the number of copies in the first word of a wide cell.
 const WIDE_COPIES: u32 = 38;
 /// The most copies that a cell counts.
 pub(crate) const MAX_COPIES: usize = ((WIDE - 1) >> WIDE_COPIES) as usize;
 
-/// The lengths of the parts of a first word.
+/// The positions of the parts of a first word.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::table) struct Packing {
     /// Whether entries know a part of their position.
     grows: bool,
-    /// Where the position begins in a cell of one word: bits of a slot.
+    /// In a cell that is not wide: the lowest bit of the position, which is also the number of bits of a slot.
     position: u32,
-    /// Where the number of copies begins there; 63 where no entry fits into one word.
+    /// In a cell that is not wide: the lowest bit of the number of copies; 63 if no entry fits into one word.
     copies: u32,
 }
 
-/// The first words that name an entry, or entries that differ from it in what a mask leaves out.
+/// A pattern for first words: those of one entry, or of all entries that differ from it only in bits that a mask leaves
+/// out.
 #[derive(Clone, Copy)]
 pub(super) struct Sought {
     wide: u64,
@@ -46,7 +48,8 @@ pub(super) struct Sought {
 }
 
 impl Sought {
-    /// Returns whether a first word names such an entry. A wide one does if its second word has the position, too.
+    /// Returns whether a first word matches. If the cell is wide, the caller must also compare the position with the
+    /// second word.
     #[inline]
     pub(super) fn is_named_by(self, first: u64) -> bool {
         let (bits, mask) =
@@ -55,28 +58,28 @@ impl Sought {
     }
 }
 
-/// Whether a first word has a second one.
+/// Returns whether the cell with this first word is wide.
 #[inline]
 pub(super) fn is_wide(first: u64) -> bool {
     first & WIDE != 0
 }
 
 impl Packing {
-    /// For slots of `slot` bits in a table of fixed size with this number of buckets.
+    /// Returns the packing for slots of `slot` bits in a table of fixed size with this number of buckets.
     pub(in crate::table) fn fixed(slot: u32, buckets: u64) -> Self {
         let bits = u64::BITS - buckets.saturating_sub(1).leading_zeros();
         let copies = slot + bits;
-        // In models one bit counts copies: so the second one makes an entry wide.
+        // In models one bit counts copies: so the second copy makes the cell wide.
         let copies = if cfg!(coucal_model) { 62 } else { copies.min(63) };
         Self { grows: false, position: slot, copies }
     }
 
-    /// For growing tables: as much as 64 bits of a position are known.
+    /// Returns the packing for growing tables: all cells are wide, since up to 64 bits of a position are known.
     pub(in crate::table) fn growing() -> Self {
         Self { grows: true, position: u32::BITS, copies: 63 }
     }
 
-    /// The first word of a cell that has only one, if entry and copies fit.
+    /// Returns the only word of a cell that is not wide, if the entry and its copies fit.
     pub(super) fn in_one_word(self, words: CellWords) -> Option<u64> {
         let Stashed { place: Place { position, entry }, copies } = Stashed::of_words(words);
         let bits = u64::from(entry.bits());
@@ -87,14 +90,14 @@ impl Packing {
         fits.then(|| bits | position << self.position | (copies as u64) << self.copies)
     }
 
-    /// The first word of a wide cell.
+    /// Returns the first word of a wide cell.
     pub(super) fn wide([first, _]: CellWords) -> u64 {
         let copies = super::copies_in(first) as u64;
         let known = (first & LENGTH) >> KNOWN & 63;
         WIDE | first & u64::from(u32::MAX) | known << KNOWN | copies << WIDE_COPIES
     }
 
-    /// The entry and its copies. `second` is that of a wide cell.
+    /// Returns the entry in a cell, with its copies. Calls `second` for the second word if the cell is wide.
     pub(super) fn unpack(self, first: u64, second: impl FnOnce() -> u64) -> CellWords {
         let copies = self.copies(first);
         let part = |from: u32, to: u32| first >> from & !(u64::MAX << (to - from));
@@ -111,20 +114,20 @@ impl Packing {
         Stashed { place, copies }.words()
     }
 
-    /// The number of copies in a first word.
+    /// Returns the number of copies in a first word.
     #[inline]
     pub(super) fn copies(self, first: u64) -> usize {
         ((first & !WIDE) >> self.copies_of(first)) as usize
     }
 
-    /// A first word with another number of copies, if that fits.
+    /// Returns a first word with another number of copies, if the number fits.
     pub(super) fn with_copies(self, first: u64, copies: usize) -> Option<u64> {
         let shift = self.copies_of(first);
         let fits = copies as u64 >> (63 - shift) == 0;
         fits.then(|| first & (WIDE | !(u64::MAX << shift)) | (copies as u64) << shift)
     }
 
-    /// The entry in a first word as a slot holds it, in a growing table without its ring.
+    /// Returns the entry in a first word as a slot holds it; in a growing table without the ring.
     #[inline]
     pub(super) fn bits(self, first: u64) -> u32 {
         if is_wide(first) { first as u32 } else { (first & !(u64::MAX << self.position)) as u32 }
@@ -135,7 +138,8 @@ impl Packing {
         if is_wide(first) { WIDE_COPIES } else { self.copies }
     }
 
-    /// The first words of an entry at a position, or of those that differ from it in bits that the mask leaves out.
+    /// Returns the pattern for the first words of an entry at this position. Entries that differ from it only in bits
+    /// outside of `mask` match, too.
     #[inline]
     pub(super) fn sought(self, entry: Entry, position: u64, mask: u32) -> Sought {
         let wide = u64::from(entry.bits()) | u64::from(entry.known() & 63) << KNOWN;
@@ -159,7 +163,7 @@ mod tests {
     use super::*;
     use crate::table::prefix;
 
-    /// What tells two entries apart in a cell, and how many copies.
+    /// Generates entries that fit this packing, with copies.
     fn entries(packing: Packing) -> impl Strategy<Value = Stashed> {
         let position = if packing.grows { u64::BITS } else { packing.copies - packing.position };
         let known = if packing.grows { 1..=u64::BITS } else { 0..=0 };
@@ -185,7 +189,7 @@ mod tests {
     proptest! {
         #![proptest_config(crate::random::cases())]
 
-        /// A cell gives back what it was given, in one word or in two, and is found as that and as nothing else.
+        /// A cell returns the entry that was stored in it, in one word or in two. It matches this entry and no other.
         #[test]
         fn a_cell_holds_its_entry((packing, held, other) in cells()) {
             let words = held.words();
@@ -214,7 +218,8 @@ mod tests {
         }
     }
 
-    /// One word is enough for nearly all: a filter of 16 bits with a thousand million buckets counts 131,071 copies in it.
+    /// One word is enough for nearly every entry: with 16 bits per slot and 2^30 buckets, it counts up to 131,071
+    /// copies.
     #[test]
     fn entries_of_large_tables_fit() {
         let packing = Packing::fixed(16, 1 << 30);

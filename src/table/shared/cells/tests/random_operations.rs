@@ -1,4 +1,4 @@
-//! The cells against a map, while as many entries come as go.
+//! Compares the cells with a map, while as many entries come as go.
 
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Which entries there are.
+/// The kind and number of entries of a test case.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    /// Bits of a position in a table of fixed size: one word has room for 2^23 - 1 or for three copies. `None`: entries
-    /// differ in length, so that some are prefixes of others.
+    /// The number of bits of a position in a table of fixed size. With 20 bits one word counts up to 2^23 - 1 copies,
+    /// with 41 bits three. `None`: a growing table, whose entries differ in length, so that an item may match several.
     fixed: Option<u32>,
     keys: usize,
-    /// How many entries there are most of the time.
+    /// The number of entries most of the time.
     fill: usize,
-    /// Where the first key is.
+    /// The origin of the positions of the keys.
     origin: u64,
 }
 
@@ -25,22 +25,23 @@ type Item = (u8, u8);
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// An item and those with the next values, this many, which are all on one way. Where there are enough entries,
-    /// before each of them one copy less of another.
+    /// Adds this number of items: the item and those with the next values. All of them have the same way. If there are
+    /// enough entries, first takes out one copy of another entry for each item.
     Turn(Item, u8),
-    /// Some copies.
+    /// Adds copies of an item.
     Add(Item, usize),
-    /// Some copies less, or as many as there are.
+    /// Takes out copies of an item, at most all of them.
     Take(Item, usize),
-    /// All entries whose values have this remainder by 4, while some with the next values come.
+    /// Takes out all entries whose values have the same remainder modulo 4 as this one, while some entries with the
+    /// next values are added.
     Sweep(Item),
     Clear,
-    /// In the place of the cells others that are filled with the same at once.
+    /// Replaces the cells by others that are filled at once with the same entries.
     Refill,
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
-    // As many as 64 or 128 cells may hold, or any number.
+    // As many entries as 64 or 128 cells may hold, or any number.
     let fill = prop_oneof![4 => Just(56), 1 => Just(112), 1 => 8..200_usize];
     let fixed = prop_oneof![Just(None), Just(Some(20)), Just(Some(41))];
     (fixed, 1..100_usize, fill, 0..u64::MAX / 2).prop_map(|(fixed, keys, fill, origin)| Shape {
@@ -63,19 +64,19 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..200)
 }
 
-/// What is found: bits, known, copies.
+/// The parts of a match: bits, number of known bits, copies.
 type Parts = (u32, u32, usize);
 
 fn parts(found: Match) -> Parts {
     (found.entry.bits(), found.entry.known, found.copies)
 }
 
-/// The longest first.
+/// Returns the key by which matches are sorted, the longest first.
 fn order(&(bits, known, _): &Parts) -> (Reverse<u32>, u32) {
     (Reverse(known), bits)
 }
 
-/// What is known of an entry that has this position.
+/// Returns the place of an entry at this position, as far as the entry knows it.
 fn known_of(position: u64, entry: Entry) -> Place {
     Place { position: prefix(position, entry.known()), entry }
 }
@@ -84,12 +85,13 @@ pub(super) fn name_of(place: Place) -> CellWords {
     Stashed { place, copies: 0 }.words()
 }
 
-/// By what all entries know.
+/// Returns the group of a place, from bits of the position that all entries know.
 fn group_of(place: Place) -> usize {
     place.position as usize / 2 % GROUPS
 }
 
-/// The cells, and what must be in them: how many copies of each entry, which is named by its words without copies.
+/// The cells, and their expected contents: the number of copies of each entry. An entry is named by its words without
+/// copies.
 struct Modelled {
     shape: Shape,
     cells: Cells,
@@ -168,7 +170,7 @@ impl Modelled {
         *held += copies;
     }
 
-    /// Some copies less of the longest entry of an item, if there is one.
+    /// Takes out copies of the longest entry of an item, if there is one.
     fn take(&mut self, item: Place, copies: usize) {
         let mut writer = self.cells.lock();
         let found = writer.longest(StashQuery { item, mask: u32::MAX });
@@ -200,7 +202,7 @@ impl Modelled {
         let next = |cells: &Cells, seen: &mut Progress| cells.lock().next(seen, retires);
         while let Some((at, place)) = next(&self.cells, &mut seen) {
             if at % 5 == 0 {
-                // Another thread was faster, and perhaps its cell has another entry by now.
+                // As if another thread was faster: the entry is gone, and its cell may hold another one by now.
                 self.take(place, usize::MAX);
                 for step in 0..4 {
                     self.add(self.place((key, value.wrapping_add(4 * step + 1))), 1);
@@ -223,7 +225,7 @@ impl Modelled {
         assert!(!self.copies.keys().any(|words| retires(words[0] as u32)));
     }
 
-    /// What is chosen depends on the entries alone.
+    /// Refills the cells. Checks that choices depend on the entries alone.
     fn refill(&mut self) {
         let choices = |cells: &Cells| {
             let writer = cells.lock();
@@ -242,7 +244,7 @@ impl Modelled {
         assert!(before.iter().flatten().flatten().all(is_held));
     }
 
-    /// The entries that an item has by these bits, the longest first.
+    /// Returns the expected entries that match an item in the bits of `mask`, the longest first.
     fn entries_of(&self, item: Place, mask: u32) -> Vec<Parts> {
         let mut entries = Vec::new();
         for (&words, &copies) in &self.copies {
@@ -258,7 +260,7 @@ impl Modelled {
         entries
     }
 
-    /// Readers and the writer find what an item has, and nothing else.
+    /// Checks that readers and the writer find the entries of an item, and no others.
     fn agrees_on(&self, item: Place) {
         let writer = self.cells.lock();
         for mask in [KEY, u32::MAX] {
@@ -278,7 +280,7 @@ impl Modelled {
         assert_eq!(writer.copies_of(item), copies.unwrap_or(0));
     }
 
-    /// All entries are found, with their copies, and nothing else is there.
+    /// Checks that all entries are found, with their copies, and that there are no others.
     fn check(&self) {
         let writer = self.cells.lock();
         for (&words, &copies) in &self.copies {
@@ -295,7 +297,7 @@ impl Modelled {
         let entries = self.copies.len();
         assert_eq!([writer.entries().count(), writer.len(), self.cells.entries()], [entries; 3]);
         assert_eq!(self.cells.copies(), self.copies.values().sum::<usize>() as u64);
-        // Each line says which ways pass it, and no others.
+        // The head of each line names exactly the ways that pass it.
         let array = writer.array();
         assert!(array.lines <= FEWEST_LINES || 4 * entries >= array.len());
         let mut passing = vec![0; array.lines];
