@@ -28,6 +28,7 @@ pub use crate::sync::lock::Lock;
 pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
 use crate::sync::machine::{moving, try_zeroed};
 use crate::sync::retained::Link;
+use crate::table::prefix;
 
 /// A model names a storage by this: by a layout for one of fixed size, or by [`Growable`].
 pub trait IntoStorage: Sized + 'static {
@@ -600,6 +601,19 @@ pub fn image<M: Subject>(shared: &M::Shared) -> Image {
 /// The reason why it does not fit.
 pub fn merge<M: Subject>(shared: &M::Shared, image: &Image) -> Result<(), Error> {
     table::<M>(shared).merge(&image.taken, 0)
+}
+
+/// Removes what the filter certainly does not hold: nothing. Returns the number of copies that it has removed.
+pub fn intersect_with_itself<M: Subject>(shared: &M::Shared) -> u64 {
+    table::<M>(shared).intersect(table::<M>(shared))
+}
+
+/// Returns whether the filter certainly holds none of the items that an entry may stand for which knows this number of the
+/// lowest bits of the item's position.
+#[must_use]
+pub fn lacks_each<M: Subject>(shared: &M::Shared, home: Home, known: u32) -> bool {
+    let [Place { position, entry }, _] = home.places::<M>(known);
+    table::<M>(shared).lacks_each(Place { position: prefix(position, entry.known()), entry })
 }
 
 /// Begins to take an image, and gives up when the flag of every stripe is set.

@@ -481,6 +481,16 @@ pub fn merge<M: Subject>(stored: usize) -> Step<M> {
     does(move |thread| thread.merge(stored))
 }
 
+/// Intersects the filter with itself: all items stay.
+pub fn intersect_with_itself<M: Subject>() -> Step<M> {
+    does(|thread| probe::intersect_with_itself::<M>(&thread.shared) == 0)
+}
+
+/// Checks that the filter may hold the item by what an entry knows of it that knows this number of bits of its position.
+pub fn may_hold<M: Subject>(item: Item, known: u32) -> Step<M> {
+    does(move |thread| !probe::lacks_each::<M>(&thread.shared, item.home, known))
+}
+
 /// Calls [`Thread::split`], with this number of buckets.
 pub fn split<M: Subject>(buckets: usize) -> Step<M> {
     does(move |thread| thread.split(buckets) == buckets)

@@ -100,6 +100,7 @@ mod maplets;
 mod order;
 mod quota;
 mod races;
+mod sets;
 mod snapshots;
 mod stash;
 mod stopped;

@@ -98,7 +98,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// Returns whether this table certainly has no entry of any item that an entry of another table may stand for.
     /// Wait-free.
-    fn lacks_each(self, place: Place) -> bool {
+    pub(crate) fn lacks_each(self, place: Place) -> bool {
         let key = self.geometry().key_of(place);
         if !B::GROWS {
             return !self.contains_now::<false>(key);

@@ -1,0 +1,30 @@
+//! An intersection beside kicks and splits: what both filters hold stays.
+
+use loom_tests::model::*;
+
+use crate::growth::one_split;
+use crate::one_hop;
+
+models_of_three! {
+    // The intersection sees the entry in both buckets, in either, or in the stash.
+    intersection_beside_a_kick: [moved, new, _] = one_hop::<L>(0, 3)
+        => [insert(new)] || [intersect_with_itself(), contains(moved)], 100, 2;
+    intersection_beside_a_kick_the_other_way: [moved, new, _] = one_hop::<L>(3, 0)
+        => [insert(new)] || [intersect_with_itself(), contains(moved)], 100, 2;
+    intersection_beside_a_removal: [moved, new, filler] = one_hop::<L>(0, 3)
+        => [insert(new), remove(filler)] || [may_hold(moved, 0), may_hold(moved, 0)], 100, 2;
+}
+
+mod growing {
+    use super::*;
+
+    growing_models! {
+        // An entry of another filter knows one bit, which tells its bucket before the split and not after it.
+        part_of_what_goes: [goes, _] = one_split::<L>(0)
+            => [split(1)] || [may_hold(goes, 1), may_hold(goes, 2)], 100, 3;
+        part_of_what_stays: [_, stays] = one_split::<L>(0)
+            => [split(1)] || [may_hold(stays, 1), may_hold(stays, 2)], 100, 3;
+        intersection_beside_a_split: [goes, stays] = one_split::<L>(0)
+            => [split(1)] || [intersect_with_itself(), contains(goes), contains(stays)], 100, 2;
+    }
+}
