@@ -20,10 +20,10 @@ mod growing {
 
     growing_models! {
         // An entry of another filter knows one bit, which tells its bucket before the split and not after it.
-        part_of_what_goes: [goes, _] = one_split::<L>(0)
-            => [split(1)] || [may_hold(goes, 1), may_hold(goes, 2)], 100, 3;
         part_of_what_stays: [_, stays] = one_split::<L>(0)
-            => [split(1)] || [may_hold(stays, 1), may_hold(stays, 2)], 100, 3;
+            => [split(1)] || [may_hold(stays, 1)], 500, 2;
+        // The entry knows two bits, and is looked for in one bucket: it goes there from another.
+        part_of_what_goes: [goes, _] = one_split::<L>(0) => [split(1)] || [may_hold(goes, 2)], 500, 2;
         intersection_beside_a_split: [goes, stays] = one_split::<L>(0)
             => [split(1)] || [intersect_with_itself(), contains(goes), contains(stays)], 100, 2;
     }

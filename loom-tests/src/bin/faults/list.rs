@@ -667,6 +667,9 @@ pub const FAULTS: &[Fault] = faults! {
     insert_stamped_slow: "an insert leaves an older stamp as it is"
         replace "self.restamp(self.with_stamp(key, older))?" with "self.replace(self.with_stamp(key, older), older)?"
         => "expiring::two_stamps_of_an_old_item expiring::two_inserts_of_what_is_swept";
+    lacks_each: "an intersection does not validate the version of what it did not find"
+        without "&& version.validate()"
+        => "sets::growing::part_of_what_goes sets::growing::intersection_beside_a_split";
     count: "two threads end generations by the number of their items at once"
         without "before < self.items &&" => "quota::two_new_items_of_two_generations";
     end_each: "what is stored while a thread ends a generation ends none"
