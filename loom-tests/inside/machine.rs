@@ -35,6 +35,7 @@ std::thread_local! {
     /// model.)
     static HOOKED: Cell<bool> = const { Cell::new(false) };
     static SEQ_CST_IS_EXACT: Cell<bool> = const { Cell::new(false) };
+    static CELLS_OF_ONE_WORD: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Calls `hook` after each step of the calling thread, except for the steps of the hook itself.
@@ -61,6 +62,17 @@ fn stepped(step: Step) {
 /// hidden. So models use the weaker ordering, except those about `SeqCst` itself.
 pub fn set_seq_cst_is_exact(exact: bool) {
     SEQ_CST_IS_EXACT.set(exact);
+}
+
+/// Sets whether, in the models of this thread from now on, a cell of the stash of a table of fixed size is one word, of which
+/// one bit counts copies. Otherwise each cell has two words, as in a growing table.
+pub fn set_cells_of_one_word(of_one_word: bool) {
+    CELLS_OF_ONE_WORD.set(of_one_word);
+}
+
+/// Returns where the number of copies begins in a cell of one word; 63 if there are no such cells.
+pub(crate) fn copies_in_one_word() -> u32 {
+    if CELLS_OF_ONE_WORD.get() { 62 } else { 63 }
 }
 
 fn modelled(order: Ordering, weaker: Ordering) -> Ordering {

@@ -25,7 +25,9 @@ use crate::storage::{Fixed, Growable, GrowingLayout, Storage};
 use crate::sync::Ordering;
 pub use crate::sync::array::PieceArray;
 pub use crate::sync::lock::Lock;
-pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
+pub use crate::sync::machine::{
+    Step, after_each_step, set_cells_of_one_word, set_seq_cst_is_exact,
+};
 use crate::sync::machine::{moving, try_zeroed};
 use crate::sync::retained::Link;
 use crate::table::prefix;

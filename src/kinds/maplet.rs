@@ -101,7 +101,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// grows.
 ///
 /// After D doublings, `get` returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent key, with b slots of w
-/// bits per bucket and values of v bits.
+/// bits per bucket and values of v bits. [A table](crate::growth#false-candidates-of-maplets) has the rates of all
+/// layouts.
 ///
 /// # Several values for a key
 ///

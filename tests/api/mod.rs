@@ -1,6 +1,7 @@
 //! The public interface: types, constructors, errors, hashers, and figures of the cookbook.
 
 mod builders;
+mod candidates;
 mod collection;
 mod cookbook;
 mod errors;

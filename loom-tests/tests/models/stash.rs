@@ -18,6 +18,15 @@ models_of_three! {
     // A thread that knows of the insert finds the item.
     insert_known_to_a_lookup: [x, _] = full::<L>()
         => [insert(x), send(0)] || [receive(0), maybe(contains(x))], 47, 3;
+    insert_known_to_a_lookup_in_one_word: [x, _] = full::<L>()
+        => [insert(x), send(0)] || [receive(0), maybe(contains(x))], 47, 3, cells_of_one_word;
+    // The second copy makes the cell one of two words.
+    second_copy_against_lookup: [x, _] = storing(full::<L>(), |s, [x, _]| s.stash(&[x]))
+        => [insert(x), remove(x), contains(x)] || [contains(x)], 100, 2, cells_of_one_word;
+    second_copy_against_removal: [x, _] = storing(full::<L>(), |s, [x, _]| s.stash(&[x]))
+        => [insert(x), contains(x)] || [remove(x)], 100, 2, cells_of_one_word;
+    going_back_in_one_word_against_lookup: [x, low] = goes_back::<L>()
+        => [remove(low)] || [contains(x)], 500, 3, cells_of_one_word;
     insert_and_removal_against_lookup: [x, _] = full::<L>()
         => [insert(x), remove(x), !contains(x)]
         || [maybe(contains(x)), maybe(contains(x))], 2900, 2;

@@ -131,7 +131,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// let seen = builder.every_items(3000).build()?;
     /// for item in 0..100_000 {
     ///     seen.insert(&item)?;
-    ///     assert!(item < 9000 || seen.contains(&(item - 9000)));
+    ///     assert!(item < 8999 || seen.contains(&(item - 8999)));
     /// }
     /// assert!(seen.len() <= 12_000);
     /// # Ok::<(), coucal::Error>(())

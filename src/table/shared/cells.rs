@@ -50,6 +50,8 @@ const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
 const SHIFT: u32 = if cfg!(coucal_model) { 2 } else { 6 };
 /// The number of lines in a piece, as an exponent of 2.
 const LINES_SHIFT: u32 = SHIFT - LINE.ilog2();
+/// From this number of lines on, new marks of all of them take memory on the heap.
+const MANY_LINES: usize = 64;
 /// The least number of lines, except 0.
 const FEWEST_LINES: usize = 1 << LINES_SHIFT;
 
@@ -241,8 +243,8 @@ impl Array<'_> {
     }
 
     /// Stores the marks of all lines.
-    fn set_all_marks(self, marks: Vec<u64>) {
-        marks.into_iter().enumerate().for_each(|(line, marks)| self.set_marks(line, marks));
+    fn set_all_marks(self, marks: &[u64]) {
+        marks.iter().enumerate().for_each(|(line, &marks)| self.set_marks(line, marks));
     }
 
     /// Stores the marks of a line.
@@ -686,9 +688,15 @@ impl<'a> Writer<'a> {
     pub(in crate::table) fn forget_ways(&mut self) {
         let array = self.array();
         self.cells.update_passing(array, 0, array.lines);
-        if let Ok(marks) = self.cells.all_marks(array, array.lines) {
-            array.set_all_marks(marks);
-        }
+        let (mut few, mut many) = ([0; MANY_LINES], Vec::new());
+        let marks = if let Some(marks) = few.get_mut(..array.lines) {
+            self.cells.add_marks(array, marks);
+            Some(&*marks)
+        } else {
+            many = self.cells.all_marks(array, array.lines).unwrap_or(many);
+            (many.len() == array.lines).then_some(&many[..])
+        };
+        marks.into_iter().for_each(|marks| array.set_all_marks(marks));
         self.shrink();
     }
 
@@ -839,7 +847,7 @@ impl<'a> Writer<'a> {
         moved.into_iter().for_each(take_out);
         cells.update_passing(new, 0, lines);
         // Last: a reader that still uses the old number needs the marks that go now.
-        new.set_all_marks(marks);
+        new.set_all_marks(&marks);
         Ok(())
     }
 
@@ -902,10 +910,16 @@ impl Cells {
     fn all_marks(&self, array: Array<'_>, lines: usize) -> Result<Vec<u64>, NoMemory> {
         let mut marks = try_with_capacity(lines)?;
         marks.resize(lines, 0);
-        for hash in (0..array.len()).filter_map(|at| array.held(at)).map(|it| self.hash_of(it)) {
-            marks[hash as usize & (lines - 1)] |= marks_of(hash);
-        }
+        self.add_marks(array, &mut marks);
         Ok(marks)
+    }
+
+    /// Adds the marks that each of these lines needs, a power of two, for the entries of `array`.
+    fn add_marks(&self, array: Array<'_>, marks: &mut [u64]) {
+        let last = marks.len().wrapping_sub(1);
+        for hash in (0..array.len()).filter_map(|at| array.held(at)).map(|it| self.hash_of(it)) {
+            marks[hash as usize & last] |= marks_of(hash);
+        }
     }
 
     /// Stores entries, each in the first free cell of its way. There is room for them. They come in the order of the

@@ -138,10 +138,7 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
     clear_locked "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
     scan_length "let first = words.word(at).load(Ordering::SeqCst);":
         "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
-    take "array.set_first(at, left, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
-    add "array.set_first(at, copies, Ordering::Release);":
-        "Relaxed, not Release",
-        "the entry is there before: who must see it has seen the version of its first copy";
+    take "array.set_fewer_copies(at, found.copies - copies, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
     clear "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));":
         "Relaxed, not Release", "a lookup that misses what is cleared comes after the clear";
     clear_what_goes "self.store_word(locked, split.old, split.stays, Ordering::SeqCst);":
@@ -244,7 +241,7 @@ pub const FAULTS: &[Fault] = faults! {
     marks_from: "the marks of a line leave out entries that found no cell there"
         replace "array.run(home)" with "[home].into_iter()" => "stash::passed_line_against_lookup";
     resize: "lines lose marks before the number of lines is stored"
-        put "new.set_all_marks(marks);" before "self.set_lines(lines);" => "stash::doubling_against_lookup";
+        put "new.set_all_marks(&marks);" before "self.set_lines(lines);" => "stash::doubling_against_lookup";
     contains_slow: "a lookup does not ask the marks of the stash"
         without "self.stash_marks_lack(key) &&" => "stash::insert_known_to_a_lookup";
     contains_slow: "a lookup that asks the marks of the stash does not validate the version"

@@ -64,13 +64,23 @@ pub(super) fn is_wide(first: u64) -> bool {
     first & WIDE != 0
 }
 
+/// Returns where the number of copies begins in a cell of one word, behind the other parts; 63 if there is no room for it.
+#[cfg(not(coucal_model))]
+fn copies_in_one_word(behind: u32) -> u32 {
+    behind.min(63)
+}
+
+/// In models as the model says.
+#[cfg(coucal_model)]
+fn copies_in_one_word(_: u32) -> u32 {
+    crate::sync::machine::copies_in_one_word()
+}
+
 impl Packing {
     /// Returns the packing for slots of `slot` bits in a table of fixed size with this number of buckets.
     pub(in crate::table) fn fixed(slot: u32, buckets: u64) -> Self {
         let bits = u64::BITS - buckets.saturating_sub(1).leading_zeros();
-        let copies = slot + bits;
-        // In models one bit counts copies: so the second copy makes the cell wide.
-        let copies = if cfg!(coucal_model) { 62 } else { copies.min(63) };
+        let copies = copies_in_one_word(slot + bits);
         Self { grows: false, position: slot, copies }
     }
 
