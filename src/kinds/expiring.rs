@@ -962,24 +962,20 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 impl<L: Storage, S> ExpiringFilter<L, S> {
     #[inline]
     fn insert_with(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
+        if self.quota.is_some() {
+            return self.insert_as_batch(hash, stamping);
+        }
         self.advance_if_due();
-        // The clock is read before the item is stored: if a generation ends meanwhile, this thread ends none.
-        let quota = self.quota.as_ref().map(|quota| (quota, self.inner.state.clock()));
         match by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping)) {
-            Err(InsertError::Full) if self.forgets_oldest => self.insert_in_full(hash, stamping),
-            ended => {
-                if let (Ok(true), Some((quota, clock))) = (&ended, quota) {
-                    self.count_new(quota, 1, clock);
-                }
-                ended.map_err(InsertError::of_window)
-            }
+            Err(InsertError::Full) if self.forgets_oldest => self.insert_as_batch(hash, stamping),
+            ended => ended.map_err(InsertError::of_window),
         }
     }
 
-    /// Inserts one item as a batch of one, because `insert_many_with` makes room.
+    /// Inserts one item as a batch of one: `insert_many_with` counts new items and makes room.
     #[cold]
     #[inline(never)]
-    fn insert_in_full(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
+    fn insert_as_batch(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
         let stored = self.insert_many_with(&[Prehashed(hash)], stamping, &mut [false]);
         stored.map(|stored| stored > 0).map_err(|stopped| stopped.cause)
     }
