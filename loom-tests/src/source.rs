@@ -208,7 +208,7 @@ impl Source {
         };
         let without_total_order = match operation {
             "load" => "Acquire",
-            "store" | "store_word" | "set_first" => "Release",
+            "store" | "store_word" | "set_first" | "set_fewer_copies" => "Release",
             _ => "AcqRel",
         };
         if name == "SeqCst" {

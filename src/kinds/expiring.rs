@@ -713,22 +713,24 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// ```
     #[inline]
     pub fn advance_if_due(&self) -> usize {
-        let turns = &self.inner.state.turns;
         match &self.timer {
-            Some(timer) if timer.is_due() => {
-                turns.take_to_change();
-                timer.advance_due(
-                    |generations| {
-                        let removed =
-                            by_encoding!(self.inner, table => table.advance_by(generations));
-                        self.restart_quota();
-                        removed
-                    },
-                    |mutex| turns.lock(mutex),
-                )
-            }
+            Some(timer) if timer.is_due() => self.advance_due(timer),
             _ => 0,
         }
+    }
+
+    /// Ends the generations that are due. Outlined: this path is cold.
+    #[cold]
+    #[inline(never)]
+    fn advance_due(&self, timer: &Timer) -> usize {
+        let turns = &self.inner.state.turns;
+        turns.take_to_change();
+        let advance = |generations| {
+            let removed = by_encoding!(self.inner, table => table.advance_by(generations));
+            self.restart_quota();
+            removed
+        };
+        timer.advance_due(advance, |mutex| turns.lock(mutex))
     }
 
     /// Returns the number of the present generation: how many generations have ended. After 2^56 of them it is 0 again.
