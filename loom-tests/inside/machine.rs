@@ -35,7 +35,7 @@ std::thread_local! {
     /// model.)
     static HOOKED: Cell<bool> = const { Cell::new(false) };
     static SEQ_CST_IS_EXACT: Cell<bool> = const { Cell::new(false) };
-    static CELLS_OF_ONE_WORD: Cell<bool> = const { Cell::new(false) };
+    static CELLS_OF_TWO_WORDS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Calls `hook` after each step of the calling thread, except for the steps of the hook itself.
@@ -64,15 +64,15 @@ pub fn set_seq_cst_is_exact(exact: bool) {
     SEQ_CST_IS_EXACT.set(exact);
 }
 
-/// Sets whether, in the models of this thread from now on, a cell of the stash of a table of fixed size is one word, of which
-/// one bit counts copies. Otherwise each cell has two words, as in a growing table.
-pub fn set_cells_of_one_word(of_one_word: bool) {
-    CELLS_OF_ONE_WORD.set(of_one_word);
+/// Sets whether, in the models of this thread from now on, each cell of the stash has two words, as in a growing table.
+/// Otherwise a cell in a table of fixed size is one word, of which one bit counts copies.
+pub fn set_cells_of_two_words(of_two_words: bool) {
+    CELLS_OF_TWO_WORDS.set(of_two_words);
 }
 
 /// Returns where the number of copies begins in a cell of one word; 63 if there are no such cells.
 pub(crate) fn copies_in_one_word() -> u32 {
-    if CELLS_OF_ONE_WORD.get() { 62 } else { 63 }
+    if CELLS_OF_TWO_WORDS.get() { 63 } else { 62 }
 }
 
 fn modelled(order: Ordering, weaker: Ordering) -> Ordering {

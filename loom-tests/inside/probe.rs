@@ -26,7 +26,7 @@ use crate::sync::Ordering;
 pub use crate::sync::array::PieceArray;
 pub use crate::sync::lock::Lock;
 pub use crate::sync::machine::{
-    Step, after_each_step, set_cells_of_one_word, set_seq_cst_is_exact,
+    Step, after_each_step, set_cells_of_two_words, set_seq_cst_is_exact,
 };
 use crate::sync::machine::{moving, try_zeroed};
 use crate::sync::retained::Link;

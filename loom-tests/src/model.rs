@@ -65,7 +65,7 @@ pub struct Setup<M: Subject> {
     generations: u32,
     narrow: bool,
     exact_seq_cst: bool,
-    cells_of_one_word: bool,
+    cells_of_two_words: bool,
     every_schedule: bool,
     threads: Vec<Vec<Step<M>>>,
     at_the_end: Vec<Step<M>>,
@@ -105,7 +105,7 @@ impl<M: Subject> Setup<M> {
             generations: 0,
             narrow: false,
             exact_seq_cst: false,
-            cells_of_one_word: false,
+            cells_of_two_words: false,
             every_schedule: false,
             threads: Vec::new(),
             at_the_end: Vec::new(),
@@ -270,11 +270,11 @@ impl<M: Subject> Setup<M> {
         Self { exact_seq_cst: true, ..self }
     }
 
-    /// A cell of the stash of a table of fixed size is one word, unless it holds two copies. Other models are of cells of two
-    /// words, as those of growing tables, which have more steps.
+    /// Each cell of the stash has two words, as in a growing table. In other models a cell of a table of fixed size is one
+    /// word, unless it holds two copies: that has fewer steps.
     #[must_use]
-    pub fn cells_of_one_word(self) -> Self {
-        Self { cells_of_one_word: true, ..self }
+    pub fn cells_of_two_words(self) -> Self {
+        Self { cells_of_two_words: true, ..self }
     }
 
     /// Runs the model also by every schedule with two preemptions: at each point, each thread is tried that can go on.
@@ -306,7 +306,7 @@ impl<M: Subject> Setup<M> {
         run: impl Fn(&Arc<Self>) + Send + Sync + 'static,
     ) {
         probe::set_seq_cst_is_exact(self.exact_seq_cst);
-        probe::set_cells_of_one_word(self.cells_of_one_word);
+        probe::set_cells_of_two_words(self.cells_of_two_words);
         let every_schedule = self.every_schedule && cfg!(feature = "mended-loom");
         let setup = Arc::new(self);
         let execution: Execution = Arc::new(move || run(&setup));

@@ -101,7 +101,7 @@ pub const LIKELY: &[(&str, &str)] = &[
     (
         "src/table/shared/cells.rs",
         "stash::going_back_against_lookup stash::insert_known stash::doubling_against_lookup \
-            stash::cell_used_again stash::going_back_from order::stashed_inserts_then_lookups \
+            stash::cell_used_again stash::cell_of_two_words stash::insert_known stash::going_back_from order::stashed_inserts_then_lookups \
             order::stashed_removals_then_lookups order::stashed_insert_and order::stashed_removal_and",
     ),
     (
@@ -235,7 +235,7 @@ pub const FAULTS: &[Fault] = faults! {
     store: "a cell says that it has a second word before it has it"
         put "self.set_first(at, Packing::wide(words), Ordering::Release);"
         before "self.seconds.word(at).store(words[1], Ordering::Release);"
-        => "stash::insert_known_to_a_lookup";
+        => "stash::insert_known_to_a_lookup stash::going_back_in_two_words_against_lookup stash::cell_of_two_words";
     forget_way: "one entry less, and its line has no marks"
         replace "self.cells.marks_from(array, home)" with "0" => "stash::passed_line_against_lookup";
     marks_from: "the marks of a line leave out entries that found no cell there"
