@@ -187,10 +187,10 @@ pub const FAULTS: &[Fault] = faults! {
     store_changed: "a removal of a duplicate bumps no version"
         without "self.versions().bump(self.geometry().version_group(key));"
         => "races::copy_in_and_copy_out_against_lookup";
-    contains_by: "a lookup reads its version after its buckets"
+    contains_now: "a lookup reads its version after its buckets"
         swap "let version = self.versions().read(self.geometry().version_group(key));"
         and "let mut found = self.in_buckets(key, WITH_VALUE);" => LOOKUPS;
-    contains_by: "the first round of a lookup does not validate the version"
+    contains_now: "the first round of a lookup does not validate the version"
         replace "!version.validate()" with "!(version.validate() | true)" => LOOKUPS;
     look_once: "a later round of a lookup does not validate the version"
         replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
@@ -233,8 +233,9 @@ pub const FAULTS: &[Fault] = faults! {
         without "array.set_head(home, array.head(home) | marks_of(hash));"
         => "stash::insert_known_to_a_lookup";
     store: "a cell says that it has a second word before it has it"
-        put "self.set_first(at, Packing::wide(words), Ordering::Release);"
-        before "self.seconds.word(at).store(words[1], Ordering::Release);"
+        replace "self.seconds.word(at).store(words[1], Ordering::Release);"
+        with "self.set_first(at, Packing::wide(words), Ordering::Release);
+            self.seconds.word(at).store(words[1], Ordering::Release);"
         => "stash::insert_known_to_a_lookup stash::going_back_in_two_words_against_lookup stash::cell_of_two_words";
     forget_way: "one entry less, and its line has no marks"
         replace "self.cells.marks_from(array, home)" with "0" => "stash::passed_line_against_lookup";
@@ -586,7 +587,7 @@ pub const FAULTS: &[Fault] = faults! {
     remove_retiring: "a sweep goes as far as the table was before it locked each stripe"
         put "let present = self.present();" before "self.pass_all();" => SWEEP_AND_SPLIT;
     remove_retiring: "a sweep leaves the stash out"
-        replace "self.sweep_stash(value)" with "0"
+        replace "self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true)" with "0"
         => "expiry::stashed_value_beside_a_removal_of_another";
     next: "a sweep of the stash goes on after the lines were replaced"
         replace "if seen.lines != lines" with "if seen.lines != lines && seen.lines == 0"
