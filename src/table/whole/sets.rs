@@ -11,7 +11,6 @@
 use super::image::Image;
 use super::merge::halves;
 use crate::layout::{Encoding, both};
-use crate::sync::Ordering;
 use crate::sync::memory::NoMemory;
 use crate::table::placing::Bucket;
 use crate::table::placing::geometry::Place;
@@ -91,8 +90,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Returns the entries of a bucket. Reads its word without a lock.
     fn places_in(self, bucket: usize) -> impl Iterator<Item = Place> {
         let at = Bucket::at(self.buckets.placement(), bucket);
-        // Acquire: pairs with the stores of writers.
-        let word = F::from_bits(self.buckets.word(bucket).load(Ordering::Acquire));
+        let [word] = self.words_in([at]);
         word.slots_in_use().map(move |slot| at.place::<F>(slot))
     }
 
