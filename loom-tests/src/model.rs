@@ -48,6 +48,7 @@ impl Item {
 /// A growing table is described at its maximum size, where the two buckets of an item tell where it was before. In a
 /// table that begins with two buckets, an item (6, 1) is in bucket 0 until that is split, then in 2, and in 6 when that
 /// is split. All higher bits of its first position are 0.
+#[allow(clippy::struct_excessive_bools, reason = "each is a mode of a model")]
 pub struct Setup<M: Subject> {
     /// The number of buckets with which the table begins.
     began_with: usize,

@@ -696,7 +696,9 @@ impl<'a> Writer<'a> {
             many = self.cells.all_marks(array, array.lines).unwrap_or(many);
             (many.len() == array.lines).then_some(&many[..])
         };
-        marks.into_iter().for_each(|marks| array.set_all_marks(marks));
+        if let Some(marks) = marks {
+            array.set_all_marks(marks);
+        }
         self.shrink();
     }
 
