@@ -1,7 +1,7 @@
-//! The public type of filters that forget: hashing in, answers out; and time.
+//! The public types of expiring filters: they hash items, call the table, and end generations by a clock.
 //!
-//! **Invariant:** what is in the table was inserted in one of the generations that are remembered, or an advance that
-//! removes it has not returned yet.
+//! **Invariant:** each item in the table was inserted in one of the generations that are remembered, or the `advance`
+//! that removes it has not returned yet.
 
 mod coarse;
 mod constructors;
@@ -23,122 +23,134 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::table::placing::entry::ValueBits;
 use crate::table::whole::generations::Stamping;
 
-/// What an [`ExpiringCuckooFilter`] and a [`GrowableExpiringCuckooFilter`] are: an expiring filter with the storage `L`.
+/// The type behind [`ExpiringCuckooFilter`] and [`GrowableExpiringCuckooFilter`]: an expiring filter with the storage
+/// `L`.
 ///
 /// `ExpiringCuckooFilter<L, S>` is `ExpiringFilter<Fixed<L>, S>`, and `GrowableExpiringCuckooFilter<L, S>` is
 /// `ExpiringFilter<Growable<L>, S>`. Write these names, unless your code takes [both](crate::Filter).
 pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
     pub(crate) inner: Inner<L, ValueBits, S>,
     pub(crate) timer: Option<Timer>,
-    /// Whether an insert makes room.
+    /// Whether an insert that finds the filter full ends generations to make room.
     forgets_oldest: bool,
-    /// How often it did.
+    /// The number of generations that such inserts have ended.
     early_advances: AtomicU64,
 }
 
-/// A filter that forgets: "was this seen lately?", for many threads, in one table.
-/// In a struct: `seen: ExpiringCuckooFilter`, whatever the items are
-/// ([with a hasher, growing, of any layout](crate#the-type-of-a-filter)).
+/// An expiring filter: it answers "was this seen lately?" for many threads, in one table.
 ///
-/// Time passes in *generations*. N of them are remembered, the present one among them: N is from 2 to 256.
-/// [`advance`](ExpiringCuckooFilter::advance) forgets the oldest and begins the next one. Call it from a thread, from an interval of
-/// your async runtime, after so many items, or let inserts call it [as time passes](#time). An item belongs to the
-/// generation in which it was inserted last, or [first](ExpiringCuckooFilter::insert_if_absent).
+/// In a struct: `seen: ExpiringCuckooFilter`, for items of any type ([with a hasher, growing, of any
+/// layout](crate#the-type-of-a-filter)).
 ///
-/// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Equal items
-/// are items with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter), and a panic of your code leaves the
-/// filter valid.
+/// Time passes in *generations*. The filter remembers N of them, the present one included; N is from 2 to 256.
+/// [`advance`](ExpiringCuckooFilter::advance) forgets the oldest generation and begins the next one. Call it from a
+/// thread, from an interval of your async runtime, or after a number of items; or let inserts call it [as time
+/// passes](#time). An item belongs to the generation in which it was inserted last, or
+/// [first](ExpiringCuckooFilter::insert_if_absent). The N remembered generations are the *window*.
+///
+/// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Items with
+/// equal hashes are equal, as in a [`CuckooFilter`](crate::CuckooFilter). If your code panics, the filter stays valid.
 ///
 /// `L` is the [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`]; `S` is the hasher of the items.
 ///
 /// # Guarantees
 ///
-/// * **Remembered**: an item whose insert was called when n calls of `advance` had returned is found from the return of
-///   the insert on, until the (n + N)-th is called; by every lookup, whatever other threads do. So it outlives N - 1
-///   calls.
-/// * **Forgotten**: when N calls of `advance` that were made after the insert had returned have returned, the item is
-///   found no more often than one that was never inserted; unless it was inserted again. In a filter that grows, an item
-///   of a time when the filter was much smaller is found several times as often: another item was taken for it, and its
-///   entry is remembered as long as that item.
-/// * **Few others**: an item that was not seen is found at the [rate](ExpiringCuckooFilter::false_positive_rate) of a maplet, which the
-///   items of the window determine, and no others. Such an item counts as seen for [`insert`](ExpiringCuckooFilter::insert), too. In a
-///   filter that grows, the rate is [higher](crate::ExpiringBuilder::growable): one in 900, with 16 generations, ten
-///   million items, and no choices of yours.
-/// * **One of many**: of threads that insert a new item at once, exactly one gets `true`.
-/// * **Lookups are wait-free**: [`contains`](ExpiringCuckooFilter::contains) takes a bounded number of steps, whatever other threads
-///   do, one that is stopped in the middle of an `advance` included. Lookups know nothing of generations: what is in
-///   the table is found.
+/// * **Remembered**: an item outlives the N - 1 calls of `advance` that follow its insert. (Exactly: let n calls of
+///   `advance` have returned when the insert was called. Then the item is found from the return of the insert until
+///   call n + N of `advance` begins. Every lookup finds it, whatever other threads do.)
+/// * **Forgotten**: after N calls of `advance` that began when its insert had returned, an item is found no more often
+///   than one that was never inserted, unless it was inserted again. One exception: in a growing filter, an item that
+///   was inserted when the filter was much smaller is found several times as often. The reason is that another item was
+///   taken for it; its entry is remembered as long as that other item.
+/// * **Few others**: an item that was not seen is found at the [rate](ExpiringCuckooFilter::false_positive_rate) of a
+///   maplet. Only the items of the window determine this rate. [`insert`](ExpiringCuckooFilter::insert) makes the same
+///   mistake: it takes such an item for seen. In a growing filter, the rate is
+///   [higher](crate::ExpiringBuilder::growable): one in 900, with 16 generations, ten million items, and no other
+///   choices of yours.
+/// * **One `true`**: if several threads insert a new item at once, exactly one of them gets `true`.
+/// * **Lookups are wait-free**: [`contains`](ExpiringCuckooFilter::contains) takes a bounded number of steps, whatever
+///   other threads do, even if one is stopped in the middle of an `advance`. Lookups do not know of generations: they
+///   find everything that is in the table.
 /// * **Linearizable**: `insert`, `insert_if_absent` and `contains` each take effect at one instant between call and
-///   return. An insert belongs to the generation of that instant, or to the one before if that ended during the call.
-///   An `advance` forgets one item after the other, and then begins the next generation at one instant.
-/// * **Nothing is lost**: an insert that fails stores nothing, and forgets nothing but what is due.
-/// * **Memory does not rise** with time. A filter of fixed size keeps its size. One that grows has the size that the
-///   most items at once needed.
+///   return. An insert belongs to the generation of that instant, or to the generation before if that one ended during
+///   the call. An `advance` forgets one item after the other, and then begins the next generation at one instant.
+/// * **Nothing is lost**: an insert that fails stores nothing, and forgets nothing except generations that are due.
+/// * **Memory does not rise** with time. A filter of fixed size keeps its size. A growing filter keeps the size that
+///   its largest number of items at one time needed.
 ///
 /// # What blocks
 ///
-/// As in the [table of the crate](crate#what-blocks-on-whom-and-how-long):
+/// Where a cell says *as `insert_if_absent`*, the row of that operation applies: of the [table of the
+/// crate](crate#what-blocks-on-whom-and-how-long), or for `get`, `replace` and `remove_value` of the table of
+/// [maplets](crate::CuckooMaplet#what-blocks).
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
-/// | `contains`, `age` | as `contains`, and as `get` of a maplet | the same |
-/// | `insert`, item of the present generation | nobody, unless it is moved meanwhile, or something of its version group is stashed: then as `get` of a maplet | nothing |
-/// | `insert` else, `insert_if_absent` | as `insert_if_absent`; for an older item as `replace`; again if another thread was faster | the same |
+/// | `contains` | as `contains`: nobody | nothing |
+/// | `age` | as `get` | the same |
+/// | `insert`, item of the present generation | nobody, unless the item is moved meanwhile, or something of its version group is stashed: then as `get` | nothing |
+/// | `insert` of any other item, `insert_if_absent` | as `insert_if_absent`; for an item of an older generation as `replace`; again if another thread changed the item first | the same |
 /// | `advance` | as `remove_value` | the same |
-/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N have passed; if another thread advances, nobody, unless it ends several generations: then that thread | the same |
+/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N generations have passed. If another thread advances already: nobody if it ends one generation, or this thread if it ends several | the same |
 ///
 /// # Why nothing can be removed
 ///
-/// Items that a filter cannot tell apart share one entry, as with [`insert_if_absent`](crate#which-insert). If one of them
-/// could be removed, the others would be missed within their window. (A maplet with [one pair for each
-/// insert](crate::CuckooMaplet::insert) can remove pairs, and forgets by
-/// [`remove_value`](crate::CuckooMaplet::remove_value).) For the same reason two filters cannot be merged.
-/// [`clear`](ExpiringCuckooFilter::clear) forgets all.
+/// Items that a filter cannot tell apart share one entry, as with [`insert_if_absent`](crate#which-insert). If one of
+/// them could be removed, lookups would miss the others within their window. For the same reason two expiring filters
+/// cannot be merged. [`clear`](ExpiringCuckooFilter::clear) forgets all items. (A maplet with [one pair for each
+/// insert](crate::CuckooMaplet::insert) can remove pairs. If its values are generations,
+/// [`remove_value`](crate::CuckooMaplet::remove_value) forgets one.)
 ///
 /// # Time
 ///
-/// With [`every`](crate::Builder::every), "remember for ten minutes" is one line. There is no thread: each insert looks
-/// at the clock first, and one that finds a generation due advances, before it stores anything.
+/// With [`every`](crate::Builder::every), "remember for ten minutes" is one line. It needs no thread: each insert reads
+/// the clock first. If a generation is due, the insert advances before it stores anything.
 ///
-/// * **Remembered**: an item is found for (N - 1) periods after its insert was called, at the least; by the clock.
-/// * **Forgotten**: when N periods have passed since its insert returned, the next insert, of whatever item, forgets it
-///   first. If several threads insert at the end of a generation, the next one counts from the end of the advance, and
-///   so all that is remembered then is forgotten that much later: mostly by the time of an advance.
-/// * **One thread advances**, and the others go on. An insert waits only if nobody has inserted for a whole period.
-/// * **A period shorter than a sweep** is longer than it says: between two [sweeps](#what-an-advance-costs) passes at
-///   least as much time as the first one took, or a period if that is less. Else inserts would do nothing but sweep. An
-///   item is remembered as long as is promised, or longer. So let a period be several times as long as a sweep;
-///   [`stats`](ExpiringCuckooFilter::stats) says how long the [longest](crate::Stats::longest_sweep) was.
-/// * **Lookups do not look at the clock.** Where nobody inserts, nothing is forgotten: call
-///   [`advance_if_due`](ExpiringCuckooFilter::advance_if_due) before a lookup that matters, or from a thread of your own. The first
-///   insert after a pause makes up for all generations that have passed. If these are N or more, it
+/// * **Remembered**: an item is found for at least (N - 1) periods after its insert was called, by the clock.
+/// * **Forgotten**: when N periods have passed since its insert returned, the next insert of any item forgets it first.
+///   This may happen later if several threads insert at the end of a generation: then the next generation counts from
+///   the end of the advance. All items that are remembered at that time are forgotten later by this delay, which is
+///   mostly the time of an advance.
+/// * **One thread advances**, and the others go on. An insert waits for it only if nobody has inserted for a whole
+///   period.
+/// * **A period shorter than a sweep** gets longer: between two [sweeps](#what-an-advance-costs) passes at least the
+///   time that the first one took, or one period if that is less. Otherwise inserts would do nothing but sweep. An item
+///   is still remembered as long as promised, or longer. So choose a period that is several times as long as a sweep.
+///   [`stats`](ExpiringCuckooFilter::stats) says how long the [longest sweep](crate::Stats::longest_sweep) was.
+/// * **Lookups do not read the clock.** If nobody inserts, nothing is forgotten: call
+///   [`advance_if_due`](ExpiringCuckooFilter::advance_if_due) before a lookup that matters, or from a thread of your
+///   own. The first insert after a pause ends all generations that have passed. If these are N or more, it
 ///   [clears](ExpiringCuckooFilter::clear) the filter.
-/// * **An `advance` by hand** ends a generation early, and the next one ends when this one would have: so the window is
-///   up to a period shorter.
-/// * **The clock** is an [`Instant`](std::time::Instant); but on Linux, for periods from one second on, the coarse
-///   clock of the system, which goes on by 1 to 10 ms at a time: so much less is an item remembered. Or it is
-///   [yours](crate::Builder::clock).
-/// * **While a machine sleeps, the default clock stands still** (on Linux and macOS): items are remembered that much
-///   longer. Where that matters, give [`clock`](crate::Builder::clock) a function that counts the time asleep, such as
+/// * **An `advance` by hand** ends a generation early. The next generation ends when this one would have ended. So the
+///   window is up to one period shorter.
+/// * **The clock** is an [`Instant`](std::time::Instant). On Linux, for periods of one second or more, it is the coarse
+///   clock of the system, which advances by 1 to 10 ms at a time: an item may be remembered for this much less. You can
+///   also give [a clock of your own](crate::Builder::clock).
+/// * **While a machine sleeps, the default clock stands still** (on Linux and macOS), so items are remembered that much
+///   longer. If this matters, give [`clock`](crate::Builder::clock) a function that counts the time asleep, for example
 ///   one that reads `CLOCK_BOOTTIME`.
-/// * **Windows that start together end together**: all items whose windows began in one generation are forgotten by one
-///   `advance`, and then all are new at once. The more generations there are, the fewer these items are.
-/// * **Cost**: in a table that the cache holds, a look at the coarse clock was measured to add some 5 ns to an insert,
-///   and one at an `Instant` some 30, where it takes 9 without (a hot item) or 80 (a new one): the exact clock keeps
-///   a processor from looking at the table ahead. A [batch](ExpiringCuckooFilter::insert_many) looks once for 256 items. Where that is
-///   too much, leave `every` out, and call `advance` from a thread.
-/// * A filter that is restored from a snapshot has no clock until it [gets one](ExpiringCuckooFilter::set_every), with the time that has
-///   passed.
+/// * **Windows that start together end together**: one `advance` forgets all items whose windows began in the same
+///   generation, and then all of them are new at once. The more generations there are, the fewer these items are.
+/// * **Cost**: in a table that fits into the cache, reading the coarse clock was measured to add some 5 ns to an
+///   insert, and reading an `Instant` some 30 ns. Without a clock, an insert takes 9 ns (a hot item) or 80 ns (a new
+///   item). The exact clock keeps a processor from reading the table ahead. A
+///   [batch](ExpiringCuckooFilter::insert_many) reads the clock once for 256 items. If this costs too much, leave
+///   `every` out, and call `advance` from a thread.
+/// * **After a restore**: a filter that is restored from a snapshot has no clock until you call
+///   [`set_every`](ExpiringCuckooFilter::set_every) with the time that has passed.
 ///
 /// # What an advance costs
 ///
-/// It reads the table once, and takes the lock of each group of buckets for a moment, and that of each bucket with
-/// something to forget: so it takes the longest with 2 generations, of which half of the items are forgotten. In 2^24
-/// slots of the default layout it was measured to take 84 ms with 2 generations, 21 with 16, and 11 with 256. Other
-/// threads go on. An insert that advances takes as long. If no insert may take so long, call `advance_if_due` from a
-/// thread of your own, more often than the period, so that it comes first (in tokio, `spawn_blocking(move ||
-/// seen.advance_if_due())` after each tick of an `interval`); or use several filters, one for each shard of the items,
-/// and advance them one after the other: each sweep is short then.
+/// An advance reads the table once. It takes the lock of each group of buckets for a moment, and also the lock of each
+/// bucket with something to forget. So it takes longest with 2 generations: then it forgets half of the items. In 2^24
+/// slots of the default layout it was measured to take 84 ms with 2 generations, 21 ms with 16, and 11 ms with 256.
+/// Other threads go on, but an insert that advances takes this much longer. If no insert may take so long, do one of
+/// these:
+///
+/// * Call `advance_if_due` from a thread of your own, more often than once a period, so that this call comes before any
+///   insert. (In tokio, call `spawn_blocking(move || seen.advance_if_due())` after each tick of an `interval`.)
+/// * Use several filters, one for each shard of the items, and advance them one after the other. Then each sweep is
+///   short.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -152,7 +164,7 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 ///     let (seen, stop) = (Arc::clone(&seen), Arc::clone(&stop));
 ///     move || {
 ///         while !stop.load(Ordering::Relaxed) {
-///             std::thread::sleep(Duration::from_millis(1)); // or of a minute
+///             std::thread::sleep(Duration::from_millis(1)); // in practice, a minute
 ///             seen.advance();
 ///         }
 ///     }
@@ -165,8 +177,9 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # Sources
 ///
-/// To keep a few generations of items in one filter is the idea of Shtul, Baquero, Almeida, "Age-Partitioned Bloom
-/// Filters" (2020). The table is that of a [maplet](crate::CuckooMaplet#sources), whose values are the generations.
+/// The idea of keeping a few generations of items in one filter comes from Shtul, Baquero, Almeida, "Age-Partitioned
+/// Bloom Filters" (2020). The table is that of a [maplet](crate::CuckooMaplet#sources) whose values are the
+/// generations.
 ///
 /// # Examples
 ///
@@ -207,9 +220,9 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<
 /// An [`ExpiringCuckooFilter`] that grows with the items of its window: see [`Growable`].
 /// In a struct: `seen: GrowableExpiringCuckooFilter` ([with a hasher, of a layout](crate#the-type-of-a-filter)).
 ///
-/// [`new`](GrowableExpiringCuckooFilter::new) needs no size. It has the [methods](ExpiringCuckooFilter#implementations)
-/// of an `ExpiringCuckooFilter` and, besides, [`reserve`](ExpiringCuckooFilter::reserve),
-/// [`max_capacity`](ExpiringCuckooFilter::max_capacity) and
+/// [`new`](GrowableExpiringCuckooFilter::new) needs no size. The type has the
+/// [methods](ExpiringCuckooFilter#implementations) of an `ExpiringCuckooFilter`, and also
+/// [`reserve`](ExpiringCuckooFilter::reserve), [`max_capacity`](ExpiringCuckooFilter::max_capacity) and
 /// [`false_positive_rate_at`](ExpiringCuckooFilter::false_positive_rate_at).
 ///
 /// # Examples
@@ -229,17 +242,21 @@ pub type GrowableExpiringCuckooFilter<L = AnyLayout, S = DefaultHashBuilder> =
 
 /// Operations on items.
 impl<L: Storage, S> ExpiringFilter<L, S> {
-    /// Remembers `item` from now on. `Ok(true)`: it was not seen within the window. `Ok(false)`: it was, or is a [false
-    /// positive](Self::false_positive_rate), and belongs to the present generation now.
+    /// Remembers `item` from now on, and returns whether it is new. `Ok(true)`: the item was not seen within the
+    /// window. `Ok(false)`: the item was seen, or is a [false positive](Self::false_positive_rate); it belongs to the
+    /// present generation now.
     ///
-    /// Takes no lock if the item is of the present generation already, in one of its buckets, and is not being moved. Otherwise it blocks as
-    /// [`CuckooFilter::insert_if_absent`](crate::CuckooFilter::insert_if_absent) does; and with a
-    /// [clock](crate::Builder::every) as [`advance`](Self::advance) does, if a generation is due.
+    /// Takes no lock if the item belongs to the present generation already, is in one of its buckets, and is not being
+    /// moved. Otherwise it waits while another thread writes to one of the two groups of buckets of the item. To store
+    /// a new item, it may also kick entries, use the [stash](crate#what-finds-no-room) or grow the table, and wait for
+    /// other threads there. With a [clock](crate::Builder::every), an insert that finds a generation due
+    /// [advances](Self::advance) first. See [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Errors
     ///
-    /// [`Error::WindowFull`] and [`Error::NoMemoryToStore`]; then nothing has changed, but that a generation that was due has
-    /// ended. A filter that [forgets the oldest items](crate::Builder::forget_oldest_when_full) is never full.
+    /// [`Error::WindowFull`] and [`Error::NoMemoryToStore`]. Then nothing has changed, except that a generation that
+    /// was due has ended. A filter that [forgets the oldest items](crate::Builder::forget_oldest_when_full) is never
+    /// full.
     ///
     /// # Examples
     ///
@@ -249,7 +266,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// let seen = ExpiringCuckooFilter::with_capacity(100, 2);
     /// assert!(seen.insert("egg")?);
     /// seen.advance();
-    /// assert!(!seen.insert("egg")?); // from now on
+    /// assert!(!seen.insert("egg")?); // remembered from now on
     /// seen.advance();
     /// assert!(seen.contains("egg"));
     /// # Ok::<(), coucal::Error>(())
@@ -259,21 +276,22 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(self.insert_with(self.hash_of(item), Stamping::Always)?)
     }
 
-    /// Remembers `item` unless it was seen within the window: then it is forgotten when it would have been anyway.
-    /// `Ok(true)`: it was not seen.
+    /// Remembers `item` unless it was seen within the window. `Ok(true)`: the item was not seen. `Ok(false)`: the item
+    /// was seen, and is forgotten when it would have been forgotten without this call.
     ///
-    /// So an item that comes again and again is new once in N generations, and with [`insert`](Self::insert) it is new
+    /// So an item that comes again and again is new once in N generations. With [`insert`](Self::insert) it is new only
     /// once.
     ///
     /// **A false positive is not remembered for itself.** If the filter takes a new item for another one, the answer is
-    /// `Ok(false)`, and the item is forgotten together with that other one: up to N - 1 generations too early.
+    /// `Ok(false)`, and the new item is forgotten together with that other one: up to N - 1 generations too early.
     /// ([`insert`](Self::insert) remembers both for a whole window from now on.)
     ///
-    /// Takes no lock if the item is in one of its buckets and is not being moved. Otherwise it blocks as `insert` does.
+    /// Takes no lock if the item is in one of its buckets and is not being moved. Otherwise it waits for the same
+    /// threads as `insert` does: see [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Errors
     ///
-    /// As [`insert`](Self::insert).
+    /// Those of [`insert`](Self::insert).
     ///
     /// # Examples
     ///
@@ -293,10 +311,11 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(self.insert_with(self.hash_of(item), Stamping::IfAbsent)?)
     }
 
-    /// Whether `item` was seen within the window. `false` is certain; `true` may be wrong, at
-    /// [the rate the filter states](Self::false_positive_rate).
+    /// Returns whether `item` was seen within the window. `false` is certain. `true` may be wrong, at [the rate that
+    /// the filter states](Self::false_positive_rate).
     ///
-    /// Wait-free, as [`CuckooFilter::contains`](crate::CuckooFilter::contains) is. It does not look at a
+    /// Wait-free: a bounded number of steps, whatever other threads do, with no lock and no store. (One exception: it
+    /// counts the rare inconclusive lookups for [`stats`](Self::stats).) It does not read a
     /// [clock](crate::Builder::every).
     ///
     /// # Examples
@@ -315,13 +334,15 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.inner.contains(self.hash_of(item))
     }
 
-    /// How many generations ago `item` was inserted last: 0 in the present one, and N - 1 at the most. `None`: not
-    /// within the window. As [`contains`](Self::contains), it does not look at the [clock](ExpiringCuckooFilter#time): what has passed
-    /// since the last insert is not in it.
+    /// Returns how many generations ago `item` was inserted last: from 0 in the present generation up to N - 1. Returns
+    /// `None` if it was not inserted within the window. Like [`contains`](Self::contains), it does not read the
+    /// [clock](ExpiringCuckooFilter#time), so generations that have passed since the last insert do not count.
     ///
-    /// Of an item that shares the entry of others it is the age of that. Blocks as
-    /// [`CuckooMaplet::get`](crate::CuckooMaplet::get) does. It starts over where a generation ends meanwhile; after
-    /// eight of them it answers as it was in the last one.
+    /// If the item shares an entry with other items, the age is that of the entry. If a generation ends during the
+    /// call, it starts over. After eight attempts it returns the age that it read in the last one.
+    ///
+    /// Takes no lock, except after at least seven rounds in each of which other threads moved entries of the version
+    /// group of the item: see [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Examples
     ///
@@ -342,22 +363,25 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         by_encoding!(self.inner, table => table.age(table.key(hash)))
     }
 
-    /// Remembers each item from now on, in order, until an insert fails. Writes to `new` whether it was not seen within
-    /// the window, and returns how many were not: [`insert`](Self::insert) for a batch, which hides the latency of
-    /// memory in a filter larger than the cache. Of an item that the batch names twice, the second is not new.
+    /// Remembers each item from now on, in order, until an insert fails. Writes to `new` whether each item was not seen
+    /// within the window, and returns the number of such items. This is [`insert`](Self::insert) for a batch, and hides
+    /// the latency of memory in a filter larger than the cache. If the batch has an item twice, the second one is not
+    /// new.
     ///
-    /// Blocks as `insert` does, for each item by itself: the batch is not atomic.
+    /// The batch is not atomic: it waits as `insert` does, for each item by itself.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is inserted.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is inserted.
     ///
-    /// [`Error::Stopped`] if an item could not be stored. Those before its index are remembered, and `new` has their
-    /// answers; the rest of `new` is as it was.
+    /// [`Error::Stopped`] if an item could not be stored. The items before its index are remembered, and `new` has
+    /// their answers. The rest of `new` is as it was.
     ///
     /// # Panics
     ///
-    /// As [`CuckooFilter::insert_many`](crate::CuckooFilter::insert_many).
+    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so up to 32 items
+    /// before this one are not stored either. If `new` was all `false` before the call, it shows which items were new
+    /// and stored. The filter stays valid.
     ///
     /// # Examples
     ///
@@ -375,16 +399,17 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(self.insert_many_with(items, Stamping::Always, new)?)
     }
 
-    /// As [`insert_many`](Self::insert_many), of items that were not seen within the window: as
-    /// [`insert_if_absent`](Self::insert_if_absent).
+    /// Remembers each item that was not seen within the window, in order, until an insert fails. This is
+    /// [`insert_if_absent`](Self::insert_if_absent) for a batch; otherwise it works as
+    /// [`insert_many`](Self::insert_many).
     ///
     /// # Errors
     ///
-    /// As [`insert_many`](Self::insert_many).
+    /// Those of [`insert_many`](Self::insert_many).
     ///
     /// # Panics
     ///
-    /// As [`CuckooFilter::insert_many`](crate::CuckooFilter::insert_many).
+    /// In the cases of [`insert_many`](Self::insert_many).
     ///
     /// # Examples
     ///
@@ -408,20 +433,22 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(self.insert_many_with(items, Stamping::IfAbsent, new)?)
     }
 
-    /// Remembers each item of an iterator from now on, in order, until an insert fails. Returns how many were not seen
-    /// within the window.
+    /// Remembers each item of an iterator from now on, in order, until an insert fails. Returns how many items were not
+    /// seen within the window.
     ///
-    /// As [`CuckooFilter::insert_all`](crate::CuckooFilter::insert_all): in batches of up to 256 items. No lock is held
-    /// while the iterator runs.
+    /// It takes up to 256 items from the iterator, hashes them, inserts them as one batch, and goes on with the next
+    /// 256 items. No lock is held while the iterator runs, so the iterator may use the filter.
+    /// 256. No lock is held while the iterator runs, so the iterator may use the filter.
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`]: the index of the item that could not be stored, and how many of those before it were
-    /// [new](Error::stored). The iterator may have given up to 255 items after that one, which are dropped.
+    /// [`Error::Stopped`]: it has the index of the item that could not be stored, and says how many of the items before
+    /// it were [new](Error::stored). The iterator may have given up to 255 items after that one, which are dropped.
     ///
     /// # Panics
     ///
-    /// As `CuckooFilter::insert_all`.
+    /// If the iterator or the [`Hash`] implementation of an item panics. Up to 255 items that the iterator gave before
+    /// are not stored either. The filter stays valid.
     ///
     /// # Examples
     ///
@@ -439,16 +466,17 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.insert_all_with(items, Stamping::Always)
     }
 
-    /// As [`insert_all`](Self::insert_all), of items that were not seen within the window: as
-    /// [`insert_if_absent`](Self::insert_if_absent).
+    /// Remembers each item of an iterator that was not seen within the window, in order, until an insert fails. This is
+    /// [`insert_if_absent`](Self::insert_if_absent) for an iterator; otherwise it works as
+    /// [`insert_all`](Self::insert_all).
     ///
     /// # Errors
     ///
-    /// As [`insert_all`](Self::insert_all).
+    /// Those of [`insert_all`](Self::insert_all).
     ///
     /// # Panics
     ///
-    /// As [`insert_all`](Self::insert_all).
+    /// In the cases of [`insert_all`](Self::insert_all).
     ///
     /// # Examples
     ///
@@ -466,15 +494,15 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.insert_all_with(items, Stamping::IfAbsent)
     }
 
-    /// Writes to `found` whether each item was seen within the window: [`contains`](Self::contains) for a batch, which
-    /// hides the latency of memory in a filter larger than the cache. The batch is not atomic: it is one lookup for
-    /// each item.
+    /// Writes to `found` whether each item was seen within the window. This is [`contains`](Self::contains) for a
+    /// batch, and hides the latency of memory in a filter larger than the cache. The batch is not atomic: it is one
+    /// lookup for each item.
     ///
     /// Wait-free, as `contains` is.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is written.
     ///
     /// # Examples
     ///
@@ -497,7 +525,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(())
     }
 
-    /// As [`contains_many`](Self::contains_many), but returns the answers in a new vector.
+    /// Returns the answers for each item in a new vector, and otherwise works as
+    /// [`contains_many`](Self::contains_many).
     ///
     /// # Examples
     ///
@@ -512,16 +541,17 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     #[must_use]
     pub fn contains_each<Q: Item<S>>(&self, items: &[Q]) -> Vec<bool> {
         let mut found = vec![false; items.len()];
-        // It fails only if there are more or fewer answers than items.
+        // This fails only if the numbers of items and of answers differ.
         let _ = self.contains_many(items, &mut found);
         found
     }
 
-    /// Writes to `ages` the [age](Self::age) of each item: a batch, as [`contains_many`](Self::contains_many) is.
+    /// Writes to `ages` the age of each item. This is [`age`](Self::age) for a batch, and hides the latency of memory
+    /// in a filter larger than the cache. The batch is not atomic: it is one lookup for each item.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is written.
     ///
     /// # Examples
     ///
@@ -544,7 +574,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(())
     }
 
-    /// As [`age_many`](Self::age_many), but returns the ages in a new vector.
+    /// Returns the ages in a new vector, and otherwise works as [`age_many`](Self::age_many).
     ///
     /// # Examples
     ///
@@ -559,12 +589,12 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     #[must_use]
     pub fn age_each<Q: Item<S>>(&self, items: &[Q]) -> Vec<Option<u32>> {
         let mut ages = vec![None; items.len()];
-        // It fails only if there are more or fewer answers than items.
+        // This fails only if the numbers of items and of answers differ.
         let _ = self.age_many(items, &mut ages);
         ages
     }
 
-    /// The 64-bit hash of `item`, for [`Prehashed`](crate::Prehashed): compute it once, use it often.
+    /// Returns the 64-bit hash of `item`, for [`Prehashed`](crate::Prehashed): compute it once, and use it often.
     ///
     /// # Examples
     ///
@@ -586,10 +616,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Forgets the oldest generation, and begins the next one. Returns how many items were forgotten.
     ///
-    /// [What it costs](ExpiringCuckooFilter#what-an-advance-costs): it reads the whole table. Other threads go on meanwhile. Blocks as
-    /// [`CuckooMaplet::remove_value`](crate::CuckooMaplet::remove_value) does: while another thread advances or
-    /// [clears](Self::clear) the filter, at the end of a [`snapshot`](Self::snapshot), and while another thread writes,
-    /// for each group of buckets.
+    /// It reads the whole table: see [what it costs](ExpiringCuckooFilter#what-an-advance-costs). Other threads go on
+    /// meanwhile. It waits for another `advance`, for a [`clear`](Self::clear), and for the end of a
+    /// [`snapshot`](Self::snapshot). It also waits at each group of buckets while another thread writes there. See
+    /// [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Examples
     ///
@@ -609,7 +639,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.measured(|| by_encoding!(self.inner, table => table.advance_by(1)))
     }
 
-    /// Calls what sweeps the table, and measures it if there is a clock.
+    /// Calls `sweep`, and notes its duration if there is a clock.
     fn measured<T>(&self, sweep: impl FnOnce() -> T) -> T {
         match &self.timer {
             Some(timer) => timer.measure(sweep),
@@ -617,12 +647,13 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         }
     }
 
-    /// Advances by as many generations as have passed by the [clock](crate::Builder::every), as an insert does. Returns
-    /// how many items were forgotten; 0 if no generation was due, if there is no clock, or if another thread ends them.
+    /// Advances by the number of generations that have passed by the [clock](crate::Builder::every), as an insert does.
+    /// Returns how many items were forgotten. Returns 0 if no generation was due, if there is no clock, or if another
+    /// thread ends the generations.
     ///
     /// # Examples
     ///
-    /// In a service that inserts rarely, and asks often:
+    /// In a service with few inserts and many lookups:
     ///
     /// ```
     /// use std::time::Duration;
@@ -650,7 +681,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         }
     }
 
-    /// The number of the present generation: how many have ended. After 2^56 of them it is 0 again.
+    /// Returns the number of the present generation: how many generations have ended. After 2^56 of them it is 0 again.
     ///
     /// # Examples
     ///
@@ -666,7 +697,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.inner.figures().clock().number()
     }
 
-    /// How many generations are remembered, the present one among them: N.
+    /// Returns N, the number of generations that are remembered, the present one included.
     ///
     /// # Examples
     ///
@@ -679,7 +710,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.inner.state.generations().count
     }
 
-    /// After which time a generation [ends](crate::Builder::every), if by time.
+    /// Returns the period of a generation, or `None` if there is no [clock](crate::Builder::every).
     ///
     /// # Examples
     ///
@@ -692,8 +723,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.timer.as_ref().map(Timer::period)
     }
 
-    /// For how long the present period of the [clock](crate::Builder::every) has lasted, if there is one; zero while
-    /// another thread ends a generation. (An `advance` by hand begins no period.) So a restored filter can [go on](Self::set_every) in it.
+    /// Returns how long the present period of the [clock](crate::Builder::every) has lasted, or `None` if there is no
+    /// clock. It returns zero while another thread ends a generation. (An `advance` by hand does not begin a period.)
+    /// With this time, a restored filter can [continue](Self::set_every) the period.
     ///
     /// # Examples
     ///
@@ -712,20 +744,22 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.timer.as_ref().map(Timer::elapsed)
     }
 
-    /// Each generation ends after this time, by the clock of the machine, as with [`every`](crate::Builder::every) in the
-    /// builder: for a filter that was restored. The present generation has lasted for `elapsed` already. If that is a
-    /// period or more, the next insert ends as many generations as have passed, or
-    /// [`advance_if_due`](Self::advance_if_due).
+    /// Gives the filter a clock, for example after it was restored: each generation ends after `period` by the clock of
+    /// the machine, as with [`every`](crate::Builder::every) in the builder. The present generation has lasted for
+    /// `elapsed` already. If `elapsed` is a period or more, the next insert or [`advance_if_due`](Self::advance_if_due)
+    /// ends the generations that have passed.
     ///
-    /// If the time of day at which the generation began is kept beside the snapshot, a filter goes on after a restart as
-    /// if there had been none. Ask for it after the snapshot: if a generation ends between the two, items are remembered
-    /// for up to a period longer, and not for less. With [`Duration::ZERO`] a period begins now: then each restart makes
-    /// the window longer, by the time that nobody had the filter and by up to a period; and if restarts are more
-    /// frequent than the period, nothing is ever forgotten.
+    /// To let a filter continue after a restart as if there had been none, keep the time of day at which the generation
+    /// began, together with the snapshot. Read this time after the snapshot: if a generation ends between the two,
+    /// items are remembered for up to a period longer, and never for less.
+    ///
+    /// With [`Duration::ZERO`] for `elapsed`, a period begins now. Then each restart makes the window longer, by the
+    /// time during which the filter was not in use and by up to a period. If restarts are more frequent than the
+    /// period, nothing is ever forgotten.
     ///
     /// # Errors
     ///
-    /// [`Error::NoTime`]; then nothing has changed.
+    /// [`Error::NoTime`] if `period` is zero. Then nothing has changed.
     ///
     /// # Panics
     ///
@@ -756,7 +790,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.set_every_by(period, elapsed, coarse::clock_for(period))
     }
 
-    /// As [`set_every`](Self::set_every), by a clock of yours, as [`clock`](crate::Builder::clock) in the builder.
+    /// Gives the filter a clock of your own, as [`clock`](crate::Builder::clock) in the builder does. Otherwise it
+    /// works as [`set_every`](Self::set_every).
     ///
     /// # Errors
     ///
@@ -789,8 +824,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(())
     }
 
-    /// Whether an insert that finds the filter full makes room from now on: for a filter that was restored. As
-    /// [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full) in the builder.
+    /// Sets whether an insert that finds the filter full makes room from now on. Use it for a restored filter; in the
+    /// builder, call [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full).
     ///
     /// # Examples
     ///
@@ -817,7 +852,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         }
     }
 
-    /// As a batch of one, which makes room.
+    /// Inserts one item as a batch of one: `insert_many_with` makes room.
     #[cold]
     #[inline(never)]
     fn insert_in_full(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
@@ -840,8 +875,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         })
     }
 
-    /// A filter that forgets the oldest items ends generations until there is room. Without a bound: as soon as N have
-    /// ended, what has no room was inserted by other threads meanwhile.
+    /// Inserts the items in batches. A filter that forgets the oldest items ends generations until there is room. The
+    /// loop needs no bound: when N generations have ended, the room is taken only by items that other threads have
+    /// inserted meanwhile.
     fn insert_many_with<Q: Item<S>>(
         &self,
         items: &[Q],
@@ -851,7 +887,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         let (mut index, mut stored) = (0, 0);
         while index < items.len() {
             self.advance_if_due();
-            // Before the table is looked at: where another thread has made room since then, this one makes no more.
+            // Read before the table: if another thread has made room since then, this thread ends no generation.
             let clock = self.inner.state.clock();
             let end = items.len().min(index + operations::BATCH);
             match self.insert_batch(&items[index..end], stamping, &mut new[index..end]) {
@@ -892,7 +928,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 
 /// Figures.
 impl<L: Storage, S> ExpiringFilter<L, S> {
-    /// Whether it does more than a snapshot has.
+    /// Returns whether the filter has a clock, or forgets when it is full: a snapshot has neither.
     #[cfg(feature = "serde")]
     pub(crate) fn forgets_by_itself(&self) -> bool {
         self.timer.is_some() || self.forgets_oldest
@@ -903,7 +939,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     forward_to_inner! {
-        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
+        /// Returns the name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the layout in use.
         ///
         /// # Examples
         ///
@@ -913,10 +949,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn layout_name(&self) -> &'static str;
 
-        /// The number of items that are remembered. Those that the filter cannot tell apart count as one. As exact as
-        /// [`CuckooFilter::len`](crate::CuckooFilter::len), and takes no lock; in a filter that grows, an item that was
-        /// stored before a split [doubled](crate#growth) its entry, and was inserted again since, may count twice for N
-        /// generations.
+        /// Returns the number of items that are remembered. Items that the filter cannot tell apart count as one. It
+        /// takes no lock. It is exact while no thread writes; while other threads write, it may miss their operations,
+        /// and each kick under way may add or subtract one. In a growing filter, an item may count twice for N
+        /// generations if a split [doubled](crate#growth) its entry and the item was inserted again since then.
         ///
         /// # Examples
         ///
@@ -928,7 +964,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn len(&self) -> usize;
 
-        /// Whether no item is remembered; as exact as [`len`](Self::len).
+        /// Returns whether no item is remembered. It is as exact as [`len`](Self::len).
         ///
         /// # Examples
         ///
@@ -938,9 +974,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn is_empty(&self) -> bool;
 
-        /// The number of items, of all generations together, that the filter was built for, or [`len`](Self::len) if it
-        /// holds more. In a growable filter: for its present size, as
-        /// [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
+        /// Returns the number of items, of all generations together, that the filter was built for, or
+        /// [`len`](Self::len) if it holds more. In a growable filter, it is the number of items for the present size:
+        /// at least the initial capacity, and at most the maximum capacity unless the filter holds more.
         ///
         /// # Examples
         ///
@@ -950,7 +986,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn capacity(&self) -> usize;
 
-        /// The number of slots of the table; in a growable filter, at its present size.
+        /// Returns the number of slots of the table; in a growable filter, at its present size.
         ///
         /// # Examples
         ///
@@ -960,7 +996,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn slots(&self) -> usize;
 
-        /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
+        /// Returns the share of slots in use, from 0 to 1. It is as exact as [`len`](Self::len).
         ///
         /// # Examples
         ///
@@ -972,9 +1008,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn load_factor(&self) -> f64;
 
-        /// How full the filter is: its entries in proportion to the number of items that it was built for, or to its
-        /// [maximum capacity](ExpiringCuckooFilter::max_capacity). As
-        /// [`CuckooFilter::fullness`](crate::CuckooFilter::fullness).
+        /// Returns how full the filter is: its entries divided by the number of items that it was built for, or in a
+        /// growable filter by its [maximum capacity](ExpiringCuckooFilter::max_capacity).
+        /// [`CuckooFilter::fullness`](crate::CuckooFilter::fullness) says how to use it.
         ///
         /// # Examples
         ///
@@ -986,10 +1022,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn fullness(&self) -> f64;
 
-        /// The share of items not seen within the window that [`contains`](Self::contains) is expected to find now, at
-        /// the most: the mean number of entries that match such an item.
+        /// Returns the share of items not seen within the window that [`contains`](Self::contains) is expected to find
+        /// now, at most: the mean number of entries that match such an item.
         ///
-        /// In a growable filter it is an estimate, as
+        /// In a growable filter it is an estimate from the words of the table, as in
         /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
         ///
         /// # Examples
@@ -1003,7 +1039,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// ```
         pub fn false_positive_rate(&self) -> f64;
 
-        /// The hasher of the items.
+        /// Returns the hasher of the items.
         ///
         /// # Examples
         ///
@@ -1016,8 +1052,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         pub fn hasher(&self) -> &S;
     }
 
-    /// The memory of the filter in bytes: itself, and all that it has allocated, without what the hasher owns on the
-    /// heap.
+    /// Returns the memory of the filter in bytes: the struct itself and all that it has allocated, without memory that
+    /// the hasher owns on the heap.
     ///
     /// # Examples
     ///
@@ -1030,9 +1066,12 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         size_of::<Self>() + self.inner.figures().heap_bytes()
     }
 
-    /// Forgets all items that were inserted before the call. The generation stays the same.
+    /// Forgets all items that were inserted before the call. The generation stays the same, and so do the size of a
+    /// filter that has grown and the memory of the stash.
     ///
-    /// Blocks as [`CuckooFilter::clear`](crate::CuckooFilter::clear) does; lookups go on.
+    /// Waits until it holds every lock of the filter. Until it returns, other threads that write wait for it, and
+    /// lookups go on: see [what blocks](crate#what-blocks-on-whom-and-how-long). A lookup during the call may find some
+    /// items and miss others.
     ///
     /// # Examples
     ///
@@ -1047,7 +1086,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.inner.state.clear();
     }
 
-    /// Figures for watching the filter. Takes no lock.
+    /// Returns figures for monitoring the filter. It takes no lock.
     ///
     /// # Examples
     ///
@@ -1067,8 +1106,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 /// Growth.
 impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     forward_to_inner! {
-        /// The maximum capacity: the number of items, of all generations together, that the filter holds at its maximum
-        /// size. As [`CuckooMaplet::max_capacity`](crate::CuckooMaplet::max_capacity).
+        /// Returns the maximum capacity: the number of items, of all generations together, that the filter holds at its
+        /// maximum size. The builder was [given](crate::Builder::max_capacity) this number; otherwise it is what a
+        /// filter with this number of generations can reach.
         ///
         /// # Examples
         ///
@@ -1081,9 +1121,9 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
         /// ```
         pub fn max_capacity(&self) -> usize;
 
-        /// The [rate](Self::false_positive_rate) that is expected when the filter holds this number of items, if it
-        /// grew from its first size with them. A filter in which items were forgotten since it grew has a lower one. As
-        /// [`CuckooFilter::false_positive_rate_at`](crate::CuckooFilter::false_positive_rate_at).
+        /// Returns the [rate](Self::false_positive_rate) that is expected when the filter holds `items` items, if it
+        /// grew from its first size with them. If the filter has forgotten items since it grew, its rate is lower.
+        /// [`CuckooFilter::false_positive_rate_at`](crate::CuckooFilter::false_positive_rate_at) says more.
         ///
         /// # Examples
         ///
@@ -1099,11 +1139,13 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
 
     /// Grows until the table has room for `additional` more items. Inserting them then splits nothing.
     ///
-    /// Blocks as [`CuckooFilter::reserve`](crate::CuckooFilter::reserve) does.
+    /// Waits while another thread splits buckets, or writes to a group of buckets that this call splits. Other threads
+    /// can read and write meanwhile. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// [`Error::AboveMaxCapacity`], [`Error::OutOfMemory`] and [`Error::Full`].
+    /// [`Error::AboveMaxCapacity`], [`Error::OutOfMemory`] and [`Error::Full`], in the cases that
+    /// [`CuckooFilter::reserve`](crate::CuckooFilter::reserve) lists.
     ///
     /// # Examples
     ///
@@ -1120,17 +1162,19 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     }
 }
 
-/// Snapshots.
+/// Clones.
 impl<L: Storage, S> ExpiringFilter<L, S> {
-    /// An exact copy of the filter as it is at one instant, with a clone of the hasher, and with the same
-    /// [clock](crate::Builder::every): changes of one do not reach the other. (Not `Clone`: it may fail, and it waits.)
+    /// Returns an exact clone of the filter as it is at one instant, with a clone of the hasher, and with the same
+    /// [clock](crate::Builder::every). Changes of one do not affect the other. (The type is not `Clone`, since this
+    /// call can fail, and can wait for other threads.)
     ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot), and some
-    /// 80 bytes more for each stashed entry.
+    /// The clone has the contents of a [`snapshot`](Self::snapshot) at this instant. The call waits for the same
+    /// threads as `snapshot` does, makes the same threads wait, and takes the memory of a snapshot and some 80 bytes
+    /// more for each stashed entry.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`]; the filter is as it was.
+    /// [`Error::OutOfMemory`]. Then the filter is as it was.
     ///
     /// # Examples
     ///
@@ -1154,16 +1198,19 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 
 /// Snapshots.
 impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
-    /// The filter as it is at one instant between the call and its return, with the present generation and their
-    /// number. The [clock](crate::Builder::every) of the machine is not in it, and neither is the hasher.
+    /// Returns a snapshot of the filter as it is at one instant between the call and its return, with the number of the
+    /// present generation and the number of generations. Neither the [clock](crate::Builder::every) nor the hasher is
+    /// in it.
     ///
-    /// What it takes, and who waits for it, is the same as for
-    /// [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot). At its end it waits for an
-    /// [`advance`](Self::advance).
+    /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and once, at the end,
+    /// while every lock is taken. This call waits for another `snapshot` of the same filter, and at the end for an
+    /// [`advance`](Self::advance): see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot) says how long writers wait, how much memory and time a
+    /// snapshot takes, and with which hashers it can be restored in another process.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`]; the filter is as it was.
+    /// [`Error::OutOfMemory`]. Then the filter is as it was.
     ///
     /// # Examples
     ///
@@ -1185,16 +1232,17 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
         self.inner.snapshot()
     }
 
-    /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave. Reads the snapshot in steps of 8 KiB, and
-    /// not a byte more, and validates every byte.
+    /// Restores a filter from a snapshot: from the bytes that [`Snapshot::as_bytes`] returned. Reads the snapshot in
+    /// steps of 8 KiB, reads no byte after its end, and validates every byte.
     ///
-    /// It goes on in the generation of the snapshot, without a clock: [`set_every`](Self::set_every) gives it one, with the
-    /// time that has passed; or [advance](Self::advance) it as often as generations have. It is
-    /// [full](Self::set_forget_oldest_when_full) when it is full.
+    /// The restored filter goes on in the generation of the snapshot, but without a clock.
+    /// [`set_every`](Self::set_every) gives it one, with the time that has passed. Or [advance](Self::advance) it as
+    /// often as generations have passed. When it is full, inserts fail, unless you call
+    /// [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full).
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore); [`Error::OtherType`] for the snapshot of a
+    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore). [`Error::OtherType`] for the snapshot of a
     /// filter or a maplet.
     ///
     /// # Examples
@@ -1213,11 +1261,12 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
         Inner::restore(reader, hasher, Content::Stamped).map(Self::from_inner)
     }
 
-    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
+    /// Restores a filter from `bytes`, which are a snapshot and nothing else. Otherwise it works as
+    /// [`restore`](Self::restore).
     ///
     /// # Errors
     ///
-    /// The same, and [`Error::TrailingBytes`].
+    /// Those of [`restore`](Self::restore), and [`Error::TrailingBytes`].
     ///
     /// # Examples
     ///
@@ -1235,11 +1284,11 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
         Inner::from_bytes(bytes, hasher, Content::Stamped).map(Self::from_inner)
     }
 
-    /// The filter of a snapshot, as [`restore`](Self::restore) makes it.
+    /// Returns the filter of a snapshot, as [`restore`](Self::restore) does, without validating its bytes again.
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot); [`Error::OtherType`] for the
+    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot). [`Error::OtherType`] for the
     /// snapshot of a filter or a maplet.
     ///
     /// # Examples
@@ -1263,10 +1312,10 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
 crate::snapshot::serde::by_snapshot! {
     ExpiringFilter {
     ///
-    /// If it has a [clock](crate::Builder::every), or [forgets the oldest items](crate::Builder::forget_oldest_when_full):
-    /// neither is in a snapshot. Serialize the `snapshot`, and give the restored filter its clock by
-    /// [`set_every`](Self::set_every), and the other by
-    /// [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full).
+    /// The call also fails if the filter has a [clock](crate::Builder::every), or [forgets the oldest
+    /// items](crate::Builder::forget_oldest_when_full), since a snapshot has neither. Serialize the `snapshot` instead,
+    /// and call [`set_every`](Self::set_every) or [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full) of
+    /// the restored filter.
     unless forgets_by_itself: "this filter forgets by a clock or when it is full, and that would be lost: \
         serialize its `snapshot()`, and call `set_every` or `set_forget_oldest_when_full` of the restored filter"
     }

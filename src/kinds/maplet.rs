@@ -1,4 +1,4 @@
-//! The public type with values: hashing in, candidates out.
+//! The public types of maplets: they hash keys, call the table, and return candidates.
 
 mod constructors;
 
@@ -15,70 +15,74 @@ use crate::table::placing::entry::{Pair, ValueBits};
 
 pub use self::constructors::{MapletBuilder, Maplets};
 
-/// What a [`CuckooMaplet`] and a [`GrowableCuckooMaplet`] are: a maplet with the storage `L`.
+/// The type behind [`CuckooMaplet`] and [`GrowableCuckooMaplet`]: a maplet with the storage `L`.
 ///
-/// `CuckooMaplet<L, S>` is `Maplet<Fixed<L>, S>`, and `GrowableCuckooMaplet<L, S>` is `Maplet<Growable<L>, S>`. Write these
-/// names, unless your code takes [both](crate::Filter).
+/// `CuckooMaplet<L, S>` is `Maplet<Fixed<L>, S>`, and `GrowableCuckooMaplet<L, S>` is `Maplet<Growable<L>, S>`. Write
+/// these names, unless your code takes [both](crate::Filter).
 pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
     pub(crate) inner: Inner<L, ValueBits, S>,
 }
 
-/// A table of small values that many threads share: for each key it gives all values of the key, and few
-/// others. In a struct: `maplet: CuckooMaplet`, whatever the keys are
-/// ([with a hasher, growing, of any layout](crate#the-type-of-a-filter)).
+/// A table of small values that many threads share: for a key it returns all values of the key, and few others.
 ///
-/// A maplet is a cuckoo filter with a value of some bits in each slot. One lookup says which shards,
-/// segments, runs or partitions may hold a key, in place of one filter for each of them. Keys are not
-/// stored: so a lookup may return values of other keys, too, the *false candidates*.
+/// In a struct: `maplet: CuckooMaplet`, for keys of any type ([with a hasher, growing, of any
+/// layout](crate#the-type-of-a-filter)).
 ///
-/// It stores *pairs* of a key and a value. A key may have several values, and a pair may be stored
-/// several times: each copy is removed separately. Pairs for which the two buckets of the key have no room go to
-/// the [stash](crate#what-finds-no-room).
+/// A maplet is a cuckoo filter with a value of a few bits in each slot. One lookup says which shards, segments, runs or
+/// partitions may hold a key; you need no filter for each of them. A maplet does not store the keys. So a lookup may
+/// also return values of other keys, the *false candidates*.
 ///
-/// All methods take `&self`: put the maplet into an [`Arc`](std::sync::Arc) or lend it to scoped threads.
-/// Equal keys are keys with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter), and a panic of
-/// your code (a [`Hash`] implementation, the hasher, an iterator) leaves the maplet valid.
+/// A maplet stores *pairs* of a key and a value. A key may have several values. A pair may be stored several times, and
+/// each copy is removed separately. A pair for which the two buckets of its key have no room goes to the
+/// [stash](crate#what-finds-no-room).
+///
+/// All methods take `&self`: put the maplet into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Keys with
+/// equal hashes are equal, as in a [`CuckooFilter`](crate::CuckooFilter). If your code (a [`Hash`] implementation, the
+/// hasher, an iterator) panics, the maplet stays valid.
 ///
 /// `L` is the [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`]; `S` is the hasher of the keys.
 ///
 /// # Guarantees
 ///
-/// * **Every value of the key**: [`get`](CuckooMaplet::get) returns every value whose insert returned before the
-///   call, and whose removal or replacement was not called before the return; however many values the key has.
-/// * **Few others**: for an absent key `2b·load/2^f` candidates on average, with b slots per bucket and
-///   fingerprints of f bits; for a key with n values, these n and as many false candidates as for an
-///   absent key. [`false_positive_rate`](CuckooMaplet::false_positive_rate) gives the mean number at the present
-///   load.
-/// * **A replacement is atomic**: while [`replace`](CuckooMaplet::replace) runs, a lookup sees the old value or the
-///   new one, and never neither; of a stashed pair, for a moment it may see both.
-/// * **Lookups**: [`contains_key`](CuckooMaplet::contains_key) and [`contains`](CuckooMaplet::contains) are wait-free. [`get`](CuckooMaplet::get) waits for no writer
-///   either in its first seven rounds; if pairs of its version group are moved in each of them, it takes
-///   the locks of the two buckets of the key. It allocates only if values of the key are stashed.
-/// * **The others** are those of filters, in the [documentation of the crate](crate#guarantees): an
-///   operation that fails changes nothing; a maplet holds as many pairs as it was built for, however many
-///   values a key has; growth without a pause, exact snapshots, hostile bytes are an error.
+/// * **Every value of the key**: [`get`](CuckooMaplet::get) returns every value of the key, however many there are.
+///   (Exactly: every value whose insert returned before `get` was called, and for which neither a removal nor a
+///   replacement was called before `get` returned.)
+/// * **Few others**: for an absent key, `get` returns `2b·load/2^f` candidates on average, with b slots per bucket and
+///   fingerprints of f bits. For a key with n values, it returns these n and as many false candidates as for an absent
+///   key. [`false_positive_rate`](CuckooMaplet::false_positive_rate) returns the mean number at the present load.
+/// * **A replacement is atomic**: while [`replace`](CuckooMaplet::replace) runs, a lookup sees the old value or the new
+///   one, and never neither. If the pair is stashed, a lookup may see both for a moment.
+/// * **Lookups**: [`contains_key`](CuckooMaplet::contains_key) and [`contains`](CuckooMaplet::contains) are wait-free.
+///   [`get`](CuckooMaplet::get) waits for no writer in its first seven rounds. If pairs of its version group are moved
+///   in each of these rounds, it takes the locks of the two buckets of the key. It allocates only if values of the key
+///   are stashed.
+/// * **All other guarantees** are those of filters, in the [documentation of the crate](crate#guarantees): an operation
+///   that fails changes nothing; a maplet holds as many pairs as it was built for, however many values a key has;
+///   growth without a pause, exact snapshots, and an error for hostile bytes.
 ///
-/// Pairs are independent of each other: no order is promised across the pairs of one key.
+/// Pairs are independent of each other: a maplet promises no order across the pairs of one key.
 ///
 /// # What blocks
 ///
-/// As in the [table of the crate](crate#what-blocks-on-whom-and-how-long):
+/// Where a cell says *as `insert`*, the row of that operation applies: of this table or of the [table of the
+/// crate](crate#what-blocks-on-whom-and-how-long).
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
-/// | `contains_key`, `contains`, `count`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
+/// | `contains_key`, `contains`, `count`, `insert`, `remove`, `insert_many` and so on | as `contains`, `count`, `insert`, `remove` and so on | the same |
 /// | `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
 /// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_if_absent` | the same |
-/// | `update` | as `get`, then as `replace`; again if another thread was faster | the same; nothing while your function runs |
-/// | `remove_value` | another one, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; two stripes and the mutex of the shard for each stashed pair that goes; in a growable maplet once the growth mutex | one stripe at a time, for a load and a store; these two and the mutex, for some stores |
-/// | `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 7 rounds or more, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
+/// | `update` | as `get`, then as `replace`; both again if another thread changed the value first | the same; nothing while your function runs |
+/// | `remove_value` | another `remove_value`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growable maplet once the growth mutex | one stripe at a time, for a load and a store; for a stashed pair the two stripes and the mutex, for some stores |
+/// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, in each of which a fingerprint of its version group was moved: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads and a search in the stash |
 ///
 /// # Layouts
 ///
-/// A value takes bits of the fingerprint. The limits of this table leave at least 5 bits, as many as a
-/// maplet needs to reach its capacity. With values of the last column a maplet that [grows](crate#growth) does not end:
+/// Each bit of a value takes one bit of the fingerprint. The limits in this table leave at least 5 bits for the
+/// fingerprint: a maplet needs them to reach its capacity. With values of a length in the last column, a maplet that
+/// [grows](crate#growth) can reach 2^44 slots:
 ///
-/// | layout | value bits | value bits with which growth does not end |
+/// | layout | value bits | value bits with which growth does not end early |
 /// |---|---|---|
 /// | [`Fp8x8`](crate::Fp8x8) | 1 to 3 | |
 /// | [`Fp9x7`](crate::Fp9x7) | 1 to 4 | |
@@ -90,44 +94,47 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 9 |
 /// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 20 |
 ///
-/// With longer values, growth ends where one in four of the slots in use is one that [splits have
-/// doubled](crate#growth). So a maplet with such values is built only if it is given a
-/// [capacity](crate::MapletBuilder::capacity) or a [maximum](crate::MapletBuilder::max_capacity). With a maximum it
-/// begins with a table that is large enough to reach it; without one, [`max_capacity`](CuckooMaplet::max_capacity) says how far
-/// it grows.
+/// With longer values, growth ends when one in four of the slots in use is one that [splits have
+/// doubled](crate#growth). So a growing maplet with such values is built only if you give it a
+/// [capacity](crate::MapletBuilder::capacity) or a [maximum](crate::MapletBuilder::max_capacity). With a maximum, it
+/// begins with a table that is large enough to reach this maximum. With a capacity alone,
+/// [`max_capacity`](CuckooMaplet::max_capacity) says how far it grows.
 ///
-/// A maplet that has doubled D times returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
-/// key, for slots of w bits.
+/// After D doublings, `get` returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent key, with b slots of w
+/// bits per bucket and values of v bits.
 ///
 /// # Several values for a key
 ///
-/// A capacity counts pairs: the values of all keys together. If keys have several values, some buckets fill up
-/// early, and part of the pairs is [stashed](crate#what-finds-no-room), where a pair takes more memory and lookups
-/// take longer. [`stats`](CuckooMaplet::stats) says how many there are.
+/// A capacity counts pairs: the values of all keys together. If keys have several values, some buckets fill up early,
+/// and part of the pairs is [stashed](crate#what-finds-no-room). A stashed pair takes more memory, and lookups take
+/// longer. [`stats`](CuckooMaplet::stats) says how many pairs are stashed.
 ///
-/// Say how many values a key has: with [`values_per_key`](crate::Builder::values_per_key), a maplet of fixed size has more
-/// slots for its capacity, and takes less memory in all. With three values per key it stashes two of 1,000 pairs in place
-/// of one in nine. Or choose a layout with more slots per bucket.
+/// If keys have several values, say how many with [`values_per_key`](crate::Builder::values_per_key). Then a maplet of
+/// fixed size has more slots for its capacity, stashes fewer pairs, and takes less memory in all. With three values per
+/// key it stashes 2 of 1,000 pairs, and without the call one in nine. Or choose a layout with more slots per bucket.
 ///
-/// A maplet that grows keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. In
-/// [`Fp21x3`](crate::Fp21x3) and [`Fp32x2`](crate::Fp32x2), one of which it has [by
-/// default](crate::MapletBuilder::growable) for values of four bits or more, part of the pairs is stashed with two values
-/// per key already. If keys have two values or more on average, name a layout with more slots per bucket
-/// ([`Fp16x4`](crate::Fp16x4) stores up to 10 bits, with a [maximum](crate::MapletBuilder::max_capacity)), set a lower
-/// target load, or build a maplet of fixed size with `values_per_key`, and look at `stats`.
+/// A growing maplet keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. For values
+/// of four bits or more, it has [`Fp21x3`](crate::Fp21x3) or [`Fp32x2`](crate::Fp32x2) [by
+/// default](crate::MapletBuilder::growable), and there part of the pairs is stashed with two values per key already. If
+/// keys have two values or more on average, look at `stats`, and do one of these:
 ///
-/// The stashed values of a key lie side by side, and an operation on the key reads all of them (but
-/// [`contains_key`](CuckooMaplet::contains_key) stops at the first). So its time rises with their number, by some nanoseconds for
-/// each, and the inserts of n values take the square of n. What is stashed of some other keys lies behind them: these are
-/// as slow, until the values are gone again; and so are some removals of other keys, which look for what can leave the
-/// stash.
+/// * name a layout with more slots per bucket: [`Fp16x4`](crate::Fp16x4) stores up to 10 bits, with a
+///   [maximum](crate::MapletBuilder::max_capacity);
+/// * set a lower target load;
+/// * build a maplet of fixed size with `values_per_key`.
+///
+/// The stashed values of a key lie side by side, and an operation on the key reads all of them
+/// ([`contains_key`](CuckooMaplet::contains_key) stops at the first). So the time of an operation rises by some
+/// nanoseconds for each stashed value, and inserting n values takes time proportional to n². The stashed values of some
+/// other keys lie behind them. Operations on these keys are as slow, until the values are removed. Some removals of
+/// other keys are as slow, too: they look for entries that can leave the stash.
 ///
 /// # Sources
 ///
-/// Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (CoNEXT 2014),
-/// section 6: "an associated value for each matched fingerprint". The term *maplet* is that of "Time To
-/// Replace Your Filter: How Maplets Simplify System Design" (2025). Chucky (SIGMOD 2021) replaced the
-/// Bloom filters of an LSM tree by such a table.
+/// Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (CoNEXT 2014), section 6: "an
+/// associated value for each matched fingerprint". The term *maplet* comes from "Time To Replace Your Filter: How
+/// Maplets Simplify System Design" (2025). Chucky (SIGMOD 2021) replaced the Bloom filters of an LSM tree by such a
+/// table.
 ///
 /// # Examples
 ///
@@ -173,20 +180,19 @@ pub type CuckooMaplet<L = Fp16x4, S = DefaultHashBuilder> = Maplet<Fixed<L>, S>;
 /// ```
 pub type AnyCuckooMaplet<S = DefaultHashBuilder> = Maplet<Fixed<AnyLayout>, S>;
 
-/// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`]. In a struct: `maplet: GrowableCuckooMaplet`, with a
-/// hasher `GrowableCuckooMaplet<AnyLayout, RandomState>`. Its layout is chosen at run time, [by the length of the
-/// values](crate::MapletBuilder::growable), unless it is named.
+/// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`]. In a struct: `maplet: GrowableCuckooMaplet`, or with
+/// a hasher `GrowableCuckooMaplet<AnyLayout, RandomState>`. Its layout is chosen at run time, [by the length of the
+/// values](crate::MapletBuilder::growable), unless you name one.
 ///
-/// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet` and, besides,
-/// [`reserve`](CuckooMaplet::reserve), [`max_capacity`](CuckooMaplet::max_capacity) and
-/// [`false_positive_rate_at`](CuckooMaplet::false_positive_rate_at).
+/// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet`, and also [`reserve`](CuckooMaplet::reserve),
+/// [`max_capacity`](CuckooMaplet::max_capacity) and [`false_positive_rate_at`](CuckooMaplet::false_positive_rate_at).
 ///
 /// # Examples
 ///
 /// ```
 /// use coucal::{Fp32x2, GrowableCuckooMaplet};
 ///
-/// // With a billion pairs, 47 bits for each, and a false candidate for one absent key in 500,000.
+/// // With a billion pairs: 47 bits per pair, and a false candidate for one absent key in 500,000.
 /// let builder = GrowableCuckooMaplet::builder().layout::<Fp32x2>().value_bits(6);
 /// let maplet: GrowableCuckooMaplet<Fp32x2> = builder.build()?;
 /// for key in 0..20_000 {
@@ -199,14 +205,16 @@ pub type GrowableCuckooMaplet<L = AnyLayout, S = DefaultHashBuilder> = Maplet<Gr
 
 /// Operations on keys.
 impl<L: Storage, S> Maplet<L, S> {
-    /// Adds one more pair of `key` and `value`.
+    /// Adds a pair of `key` and `value`. An equal pair that is there already stays: the new one is another copy.
     ///
-    /// Blocks as [`CuckooFilter::insert`](crate::CuckooFilter::insert) does.
+    /// Waits while another thread writes to a stripe (a group of buckets) that the insert needs. If the pair goes to
+    /// the [stash](crate#what-finds-no-room), or the maplet grows, the call may also wait for a mutex and for the
+    /// allocator: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
     /// [`Error::Full`], [`Error::NoMemoryToStore`], and [`Error::ValueTooLarge`] for a value of more bits than
-    /// [`value_bits`](Self::value_bits); then nothing has changed.
+    /// [`value_bits`](Self::value_bits). Then nothing has changed.
     ///
     /// # Examples
     ///
@@ -227,19 +235,18 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(by_encoding!(self.inner, table => table.insert_item(pair))?)
     }
 
-    /// The values of `key`, and few others: see [`Candidates`].
+    /// Returns all values of `key`, stashed ones included, and few others: see [`Candidates`].
     ///
-    /// Takes no lock, unless pairs of the same version group are moved in each of seven rounds or more: then it
-    /// takes the locks of the two buckets of the key, and of the [stash](crate#what-finds-no-room) if something of
-    /// the group is there, and blocks while another thread writes there.
-    ///
-    /// It returns all values, also those for which the buckets have no room.
+    /// Takes no lock, with one exception: other threads move pairs of the same version group in each of seven rounds or
+    /// more. Then it takes the locks of the two buckets of the key and, if something of the group is
+    /// [stashed](crate#what-finds-no-room), that of the stash, and waits while another thread writes there. See [what
+    /// blocks](CuckooMaplet#what-blocks).
     ///
     /// # Aborts
     ///
-    /// As `Vec` does, if the allocator has no memory for the values of the key that are
-    /// [stashed](crate#what-finds-no-room). A key whose values are all in its buckets needs none. No key needs any in
-    /// [`contains_key`](Self::contains_key), nor for a look at one of its values: `update(key, |_| None)`.
+    /// As `Vec` does, if the allocator has no memory for the [stashed](crate#what-finds-no-room) values of the key. A
+    /// key whose values are all in its buckets needs no memory. [`contains_key`](Self::contains_key) needs none for any
+    /// key. Neither does `update(key, |_| None)`, which returns one value of the key.
     ///
     /// # Examples
     ///
@@ -259,10 +266,11 @@ impl<L: Storage, S> Maplet<L, S> {
         self.inner.get(self.hash_of(key))
     }
 
-    /// Whether `key` has a value. `false` is certain; `true` may be wrong, as often as
-    /// [`get`](Self::get) returns a false candidate.
+    /// Returns whether `key` has a value. `false` is certain. `true` may be wrong, as often as [`get`](Self::get)
+    /// returns a false candidate.
     ///
-    /// Wait-free, as [`CuckooFilter::contains`](crate::CuckooFilter::contains) is.
+    /// Wait-free: a bounded number of steps, whatever other threads do, with no lock and no store. (One exception: it
+    /// counts the rare inconclusive lookups for [`stats`](Self::stats).)
     ///
     /// # Examples
     ///
@@ -281,11 +289,12 @@ impl<L: Storage, S> Maplet<L, S> {
         self.inner.contains(self.hash_of(key))
     }
 
-    /// Whether `key` has the value `value`. `false` is certain; `true` may be wrong, as often as
-    /// [`get`](Self::get) returns this value as a false candidate: once in 2^[`value_bits`](Self::value_bits) of them.
-    /// (For a value of more bits it returns `false`, since no key has such a value.)
+    /// Returns whether `key` has the value `value`. `false` is certain. `true` may be wrong, as often as
+    /// [`get`](Self::get) returns this value as a false candidate: that is one in 2^[`value_bits`](Self::value_bits) of
+    /// the false candidates. (For a value of more bits it returns `false`, since no key has such a value.)
     ///
-    /// Wait-free, as [`CuckooFilter::contains`](crate::CuckooFilter::contains) is.
+    /// Wait-free: a bounded number of steps, whatever other threads do, with no lock and no store. (One exception: it
+    /// counts the rare inconclusive lookups for [`stats`](Self::stats).)
     ///
     /// # Examples
     ///
@@ -305,10 +314,12 @@ impl<L: Storage, S> Maplet<L, S> {
             && by_encoding!(lookup: self.inner, table => table.contains_pair(table.key_of(pair)))
     }
 
-    /// The number of copies of the pair of `key` and `value`, those of its false positives included. (For a value of
-    /// more bits than [`value_bits`](Self::value_bits) it returns 0.)
+    /// Returns the number of copies of the pair of `key` and `value`, false positives of this pair included. (For a
+    /// value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
     ///
-    /// Blocks as [`CuckooFilter::count`](crate::CuckooFilter::count) does.
+    /// Waits while another thread writes to one of the two groups of buckets of the key. It takes no lock if the pair
+    /// is absent, unless fingerprints of its version group are being moved, or something of the key may be stashed: see
+    /// [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -329,13 +340,13 @@ impl<L: Storage, S> Maplet<L, S> {
         by_encoding!(self.inner, table => table.count(table.key_of(pair)))
     }
 
-    /// Writes to `counts` how many copies there are of each pair: [`count`](Self::count) for a batch, which hides the
-    /// latency of memory in a maplet larger than the cache. The batch is not atomic. Blocks as `count` does, for each
+    /// Writes to `counts` the number of copies of each pair. This is [`count`](Self::count) for a batch, and hides the
+    /// latency of memory in a maplet larger than the cache. The batch is not atomic: it waits as `count` does, for each
     /// pair by itself.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is written.
     ///
     /// # Examples
     ///
@@ -364,22 +375,29 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(())
     }
 
-    /// Replaces the value `old` of `key` by `new`, in one store: a lookup sees the old value or the new one,
-    /// and never neither. (Of a pair in the [stash](crate#what-finds-no-room) it may see both for a moment.) Returns
-    /// whether there was such a pair. Of several copies it replaces one.
+    /// Replaces the value `old` of `key` by `new`, in one store, and returns whether there was such a pair. A lookup
+    /// sees the old value or the new one, and never neither. (If the pair is in the [stash](crate#what-finds-no-room),
+    /// a lookup may see both for a moment.) If there are several copies of the pair, it replaces one.
     ///
-    /// Replace only what was inserted. A pair that was never inserted may collide with that of another key,
-    /// which then loses its value.
+    /// Replace only what was inserted. A pair that was never inserted may collide with that of another key, which then
+    /// loses its value.
     ///
-    /// Blocks as [`remove`](Self::remove) does.
+    /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
+    /// unless something of its version group is stashed, or other threads move pairs of the group during each of 64
+    /// attempts. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// [`Error::ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits). If the pair is in the
-    /// stash: [`Error::NoMemoryToStore`] if there is no memory for the new one, and [`Error::Full`] if the new one has
-    /// as many copies there as can be counted, or is one entry more where there are nearly as many as slots, and
-    /// the maplet does not grow any more. Then nothing has changed. (For an `old` of more bits it returns
-    /// `Ok(false)`, since no key has such a value.)
+    /// [`Error::ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits). Only if the pair is in
+    /// the stash:
+    ///
+    /// * [`Error::NoMemoryToStore`] if there is no memory for the new pair;
+    /// * [`Error::Full`] if the stash has 2^25 - 1 copies of the new pair already;
+    /// * [`Error::Full`] if the stash needs one more entry for the new pair, holds nearly as many entries as the table
+    ///   has slots, and the maplet cannot grow.
+    ///
+    /// If it fails, nothing has changed. (For an `old` of more bits than `value_bits` it returns `Ok(false)`, since no
+    /// key has such a value.)
     ///
     /// # Examples
     ///
@@ -401,20 +419,24 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(self.fits(old) && by_encoding!(self.inner, table => table.replace_item(pair, new))?)
     }
 
-    /// Adds the pair of `key` and `value` unless the key has a value: returns `Ok(true)` if it was added. Of threads
-    /// that do this at once for a key without a value, exactly one gets `true`.
+    /// Adds the pair of `key` and `value` unless the key has a value. Returns `Ok(true)` if the pair was added. If
+    /// several threads do this at once for a key without a value, exactly one of them gets `true`.
     ///
-    /// A key that collides with another one (a false candidate) has the value of that one. So with
-    /// [`update`](Self::update) the maplet is a table of one value for each key, in which few keys share theirs: a
-    /// counter for each key, say. **Do not [remove](Self::remove) single pairs from such a maplet**, for the reason
-    /// that [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) gives. [`remove_value`](Self::remove_value) is no
-    /// danger.
+    /// A key that collides with another key counts as present, and has the value of that other key (a false candidate).
+    /// With [`update`](Self::update), the maplet is then a table of one value for each key, for example a counter; few
+    /// keys share their value with another key.
     ///
-    /// Blocks as [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) does.
+    /// **Do not [remove](Self::remove) single pairs from such a maplet.** Two keys may share one pair, and the removal
+    /// for one of them removes the pair for both. This holds also if you remove only pairs for which this method
+    /// returned `true`. [`remove_value`](Self::remove_value) is safe.
+    ///
+    /// Takes no lock if the key has a value in one of its buckets and this value is not being moved. Otherwise it waits
+    /// while another thread writes to one of the two groups of buckets of the key, and as [`insert`](Self::insert) does
+    /// if it adds the pair. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// As [`insert`](Self::insert); then nothing has changed.
+    /// Those of [`insert`](Self::insert). Then nothing has changed.
     ///
     /// # Examples
     ///
@@ -438,26 +460,29 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(by_encoding!(self.inner, table => table.insert_item_if_absent(pair))?)
     }
 
-    /// Adds the pair of `key` and `value` unless this very pair is there: returns `Ok(true)` if it was added. Other
-    /// values of the key do not matter. Of threads that do this at once for a pair that is not there, exactly one gets
-    /// `true`.
+    /// Adds the pair of `key` and `value` unless this same pair is there; other values of the key do not matter.
+    /// Returns `Ok(true)` if the pair was added. If several threads do this at once for a pair that is absent, exactly
+    /// one of them gets `true`.
     ///
-    /// A pair that collides with that of another key is taken for it. So two keys may share a pair: **do not
-    /// [remove](Self::remove) single pairs from such a maplet**, for the reason that
-    /// [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) gives. [`remove_value`](Self::remove_value) is no danger.
+    /// A pair that collides with a pair of another key counts as present. So two keys may share one pair. **Do not
+    /// [remove](Self::remove) single pairs from such a maplet**: the removal for one key removes the pair for both.
+    /// This holds also if you remove only pairs for which this method returned `true`.
+    /// [`remove_value`](Self::remove_value) is safe.
     ///
-    /// Blocks as [`insert_if_absent`](crate::CuckooFilter::insert_if_absent) does.
+    /// Takes no lock if the pair is in one of the buckets of the key and is not being moved. Otherwise it waits while
+    /// another thread writes to one of the two groups of buckets of the key, and as [`insert`](Self::insert) does if it
+    /// adds the pair. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// As [`insert`](Self::insert); then nothing has changed.
+    /// Those of [`insert`](Self::insert). Then nothing has changed.
     ///
     /// # Examples
     ///
     /// ```
     /// use coucal::CuckooMaplet;
     ///
-    /// // Which of 64 segments hold a word, each of them once?
+    /// // Which of 64 segments hold a word? Each pair is stored once.
     /// let segments = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// assert!(segments.insert_pair_if_absent("egg", 7)?);
     /// assert!(segments.insert_pair_if_absent("egg", 9)?);
@@ -475,19 +500,22 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(by_encoding!(self.inner, table => table.insert_pair_if_absent(table.key_of(pair)))?)
     }
 
-    /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has
-    /// none. If `new` returns `None`, nothing changes, and the value is returned all the same. Of several values one is
-    /// replaced, whichever. It allocates only where [`replace`](Self::replace) does.
+    /// Replaces a value of `key` by `new(value)`, and returns the value that was there before. Returns `Ok(None)` if
+    /// the key has no value. If `new` returns `None`, nothing changes, and the value is returned all the same. If the
+    /// key has several values, one of them is replaced, and which one is not specified. It allocates only where
+    /// [`replace`](Self::replace) does.
     ///
-    /// It is to a value what [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update) is to a number: a
-    /// step from one value to the next that no other thread comes between. If another thread is faster, `new` is called
-    /// again. No lock is held meanwhile. As with [`replace`](Self::replace), update only keys that were inserted.
+    /// The step from the old value to the new one is atomic, as that of
+    /// [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update) is. If another thread changes the value
+    /// first, `new` is called again. No lock is held while `new` runs. Update only keys that were inserted, for the
+    /// reason that [`replace`](Self::replace) gives.
     ///
-    /// Blocks as [`get`](Self::get) and [`replace`](Self::replace) do.
+    /// Reads the value as [`get`](Self::get) does, in nearly all cases without a lock. Then it waits, as `replace`
+    /// does, while another thread writes to the same group of buckets. See [what blocks](CuckooMaplet#what-blocks).
     ///
     /// # Errors
     ///
-    /// Those of [`replace`](Self::replace); then nothing has changed.
+    /// Those of [`replace`](Self::replace). Then nothing has changed.
     ///
     /// # Examples
     ///
@@ -511,7 +539,7 @@ impl<L: Storage, S> Maplet<L, S> {
         mut new: impl FnMut(u32) -> Option<u32>,
     ) -> Result<Option<u32>, Error> {
         let key = Prehashed(self.hash_of(key));
-        // Without a bound: each time that it is overtaken, another thread has changed or removed the value.
+        // No bound is needed: each time that this thread is overtaken, another thread has changed or removed the value.
         loop {
             let least = by_encoding!(lookup: self.inner, table => {
                 table.least_value(table.key(key.0), |value| value)
@@ -528,16 +556,15 @@ impl<L: Storage, S> Maplet<L, S> {
         }
     }
 
-    /// Removes one pair of `key` and `value`. Returns whether there was one. (For a value of more bits
-    /// than [`value_bits`](Self::value_bits) it returns `false`, since no key has such a value.)
+    /// Removes one copy of the pair of `key` and `value`. Returns whether there was one. (For a value of more bits than
+    /// [`value_bits`](Self::value_bits) it returns `false`, since no key has such a value.)
     ///
-    /// Remove only what was inserted, once for each insert. A pair that was never inserted may collide with
-    /// that of another key, which then loses its value: see
-    /// [the checklist](crate#if-a-lookup-misses-what-you-inserted).
+    /// Remove only what was inserted, once for each insert. A pair that was never inserted may collide with that of
+    /// another key, which then loses its value: see [the checklist](crate#if-a-lookup-misses-what-you-inserted).
     ///
-    /// Blocks while another thread writes to the same group of buckets. Takes no lock if there is no such
-    /// pair, unless something of its version group is [stashed](crate#what-finds-no-room), or other threads move
-    /// pairs of the group during each of 64 attempts.
+    /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
+    /// unless something of its version group is [stashed](crate#what-finds-no-room), or other threads move pairs of the
+    /// group during each of 64 attempts. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -557,17 +584,18 @@ impl<L: Storage, S> Maplet<L, S> {
         self.fits(value) && by_encoding!(self.inner, table => table.remove_item(pair))
     }
 
-    /// Removes all pairs with this value, and returns how many there were: of a run that a compaction has replaced,
-    /// say, or of a shard that went away. (For a value of more bits than [`value_bits`](Self::value_bits) it returns
-    /// 0.)
+    /// Removes all pairs with this value, and returns how many there were: for example those of a run that a compaction
+    /// has replaced, or of a shard that went away. (For a value of more bits than [`value_bits`](Self::value_bits) it
+    /// returns 0.)
     ///
-    /// Other threads go on meanwhile. Each pair that was there before the call is removed by itself, at some instant
-    /// during the call. One that gets the value during the call may be removed or not; when the call has returned, it
-    /// removes nothing any more.
+    /// Other threads may use the maplet meanwhile. Each pair that had the value before the call is removed by itself,
+    /// at some instant during the call. A pair that gets the value during the call may or may not be removed. After its
+    /// return, the call removes nothing more.
     ///
-    /// It reads the whole table, which takes some milliseconds for a million pairs. Blocks while another thread removes
-    /// a value, [clears](Self::clear) the maplet, or [merges](Self::merge) another one into it, and at the end of a
-    /// [`snapshot`](Self::snapshot); and while another thread writes, for each group of buckets.
+    /// It reads the whole table, which takes some milliseconds for a million pairs. It waits for another
+    /// `remove_value`, for a [`clear`](Self::clear), for a [`merge`](Self::merge) into this maplet, and for the end of
+    /// a [`snapshot`](Self::snapshot). It also waits at each group of buckets while another thread writes there. See
+    /// [what blocks](CuckooMaplet#what-blocks).
     ///
     /// # Examples
     ///
@@ -587,18 +615,20 @@ impl<L: Storage, S> Maplet<L, S> {
         by_encoding!(self.inner, table => table.remove_value(value))
     }
 
-    /// Adds one more of each pair of a key and a value, in order, until one fails.
+    /// Adds each pair of a key and a value, in order, until one fails. An equal pair that is there already stays, as
+    /// with [`insert`](Self::insert).
     ///
-    /// Blocks as [`insert`](Self::insert) does, for each pair by itself: the batch is not atomic.
+    /// The batch is not atomic: it waits as `insert` does, for each pair by itself.
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`]: how many pairs were stored (the first ones of the slice), and why the next pair
-    /// was not.
+    /// [`Error::Stopped`]: it says how many pairs were stored (the first ones of the slice), and why the next pair was
+    /// not.
     ///
     /// # Panics
     ///
-    /// As [`CuckooFilter::insert_many`](crate::CuckooFilter::insert_many).
+    /// If the [`Hash`] implementation of a key panics. Keys are hashed up to 32 places ahead, so up to 32 pairs before
+    /// this one are not stored either. The maplet stays valid.
     ///
     /// # Examples
     ///
@@ -617,20 +647,22 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(())
     }
 
-    /// Adds one more of each pair of an iterator, in order, until one fails. As
-    /// [`CuckooFilter::insert_all`](crate::CuckooFilter::insert_all): in batches of up to 256 pairs.
+    /// Adds each pair of an iterator, in order, until one fails: [`insert_many`](Self::insert_many) for pairs that are
+    /// not in a slice. It takes up to 256 pairs from the iterator, hashes their keys, inserts them as one batch, and
+    /// goes on with the next 256 pairs.
     ///
-    /// Blocks as [`insert`](Self::insert) does, for each pair by itself. No lock is held while the iterator
-    /// runs.
+    /// No lock is held while the iterator runs, so the iterator may use the maplet. The call waits as
+    /// [`insert`](Self::insert) does, for each pair by itself.
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`]: how many pairs were stored (the first ones of the iterator), and why the next
-    /// pair was not. The iterator may have given up to 255 pairs after that one, which are dropped.
+    /// [`Error::Stopped`]: it says how many pairs were stored (the first ones of the iterator), and why the next pair
+    /// was not. The iterator may have given up to 255 pairs after that one, which are dropped.
     ///
     /// # Panics
     ///
-    /// As `CuckooFilter::insert_all`.
+    /// If the iterator or the [`Hash`] implementation of a key panics. Up to 255 pairs that the iterator gave before
+    /// are not stored either. The maplet stays valid.
     ///
     /// # Examples
     ///
@@ -651,15 +683,14 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(())
     }
 
-    /// Writes to `candidates` the values of each key, and few others: [`get`](Self::get) for a batch, which
-    /// hides the latency of memory in a maplet larger than the cache. The batch is not atomic: it is one
-    /// lookup for each key.
+    /// Writes to `candidates` the values of each key, and few others. This is [`get`](Self::get) for a batch, and hides
+    /// the latency of memory in a maplet larger than the cache. The batch is not atomic: it is one lookup for each key.
     ///
-    /// Blocks as `get` does, for each key by itself.
+    /// It takes locks only in the rare case in which `get` does, for each key by itself.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is written.
     ///
     /// # Aborts
     ///
@@ -690,11 +721,11 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(())
     }
 
-    /// As [`get_many`](Self::get_many), but returns the candidates in a new vector.
+    /// Returns the candidates of each key in a new vector, and otherwise works as [`get_many`](Self::get_many).
     ///
     /// # Aborts
     ///
-    /// As `Vec` does, if the allocator has no memory for the vector; and as [`get`](Self::get).
+    /// As `Vec` does, if the allocator has no memory for the vector, and where [`get`](Self::get) does.
     ///
     /// # Examples
     ///
@@ -710,17 +741,18 @@ impl<L: Storage, S> Maplet<L, S> {
     #[must_use]
     pub fn get_each<Q: Item<S>>(&self, keys: &[Q]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); keys.len()];
-        // It fails only if there are more or fewer answers than keys.
+        // This fails only if the numbers of keys and of answers differ.
         let _ = self.get_many(keys, &mut candidates);
         candidates
     }
 
-    /// Writes to `found` whether each key has its value: [`contains`](Self::contains) for a batch, which hides the
-    /// latency of memory in a maplet larger than the cache. The batch is not atomic: it is one lookup for each pair.
+    /// Writes to `found` whether each key has its value. This is [`contains`](Self::contains) for a batch, and hides
+    /// the latency of memory in a maplet larger than the cache. The batch is not atomic: it is one lookup for each
+    /// pair.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is written.
     ///
     /// # Examples
     ///
@@ -749,7 +781,8 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(())
     }
 
-    /// As [`contains_many`](Self::contains_many), but returns the answers in a new vector.
+    /// Returns the answers for each pair in a new vector, and otherwise works as
+    /// [`contains_many`](Self::contains_many).
     ///
     /// # Examples
     ///
@@ -764,23 +797,26 @@ impl<L: Storage, S> Maplet<L, S> {
     #[must_use]
     pub fn contains_each<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Vec<bool> {
         let mut found = vec![false; pairs.len()];
-        // It fails only if there are more or fewer answers than pairs.
+        // This fails only if the numbers of pairs and of answers differ.
         let _ = self.contains_many(pairs, &mut found);
         found
     }
 
-    /// Removes one of each pair of a key and a value, in order, and writes to `removed` whether there was
-    /// one. Returns how many were removed. As with [`remove`](Self::remove), remove only what was inserted.
+    /// Removes one copy of each pair of a key and a value, in order, and writes to `removed` whether there was one.
+    /// Returns how many were removed. Remove only what was inserted, for the reason that [`remove`](Self::remove)
+    /// gives.
     ///
-    /// Blocks as `remove` does, for each pair by itself: the batch is not atomic.
+    /// The batch is not atomic: it waits as `remove` does, for each pair by itself.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is removed.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is removed.
     ///
     /// # Panics
     ///
-    /// As [`CuckooFilter::remove_many`](crate::CuckooFilter::remove_many).
+    /// If the [`Hash`] implementation of a key panics. Keys are hashed up to 32 places ahead, so up to 32 pairs before
+    /// this one are not removed either. If `removed` was all `false` before the call, it shows which pairs were
+    /// removed. The maplet stays valid.
     ///
     /// # Examples
     ///
@@ -809,21 +845,23 @@ impl<L: Storage, S> Maplet<L, S> {
         })?)
     }
 
-    /// For each key with an old and a new value, in order, replaces the old value by the new one, and writes to
-    /// `replaced` whether there was such a pair. Returns how many were replaced. As with
-    /// [`replace`](Self::replace), replace only what was inserted.
+    /// Replaces, for each key with an old and a new value, in order, the old value by the new one, and writes to
+    /// `replaced` whether there was such a pair. Returns how many were replaced. Replace only what was inserted, for
+    /// the reason that [`replace`](Self::replace) gives.
     ///
-    /// Each replacement is atomic, as that of `replace` is; the batch is not. In a maplet larger than the cache it is
-    /// faster than a loop of `replace`. Blocks as `replace` does, for each pair by itself.
+    /// Each replacement is atomic, as that of `replace` is, but the batch is not: it waits as `replace` does, for each
+    /// pair by itself. In a maplet larger than the cache it is faster than a loop of `replace`.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is done. [`Error::Stopped`] where
-    /// [`replace`](Self::replace) fails; then the pairs before the index are replaced.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is replaced. [`Error::Stopped`] where
+    /// [`replace`](Self::replace) fails. Then the pairs before the index are replaced.
     ///
     /// # Panics
     ///
-    /// As [`CuckooFilter::remove_many`](crate::CuckooFilter::remove_many).
+    /// If the [`Hash`] implementation of a key panics. Keys are hashed up to 32 places ahead, so up to 32 pairs before
+    /// this one are not replaced either. If `replaced` was all `false` before the call, it shows which pairs were
+    /// replaced. The maplet stays valid.
     ///
     /// # Examples
     ///
@@ -856,7 +894,7 @@ impl<L: Storage, S> Maplet<L, S> {
         })?)
     }
 
-    /// The 64-bit hash of `key`, for [`Prehashed`]: compute it once, use it often.
+    /// Returns the 64-bit hash of `key`, for [`Prehashed`]: compute it once, and use it often.
     ///
     /// # Examples
     ///
@@ -876,19 +914,20 @@ impl<L: Storage, S> Maplet<L, S> {
 
 /// Pairs of a hash and a value.
 impl<L: Storage, S> Maplet<L, S> {
-    /// Whether a value has no more bits than are stored.
+    /// Returns whether `value` fits into the value bits.
     #[inline]
     fn fits(&self, value: u32) -> bool {
         value >> self.value_bits() == 0
     }
 
-    /// That a value that is to be stored does.
+    /// Returns an error if `value` does not fit.
     #[inline]
     fn check(&self, value: u32) -> Result<(), InsertError> {
         if self.fits(value) { Ok(()) } else { Err(InsertError::ValueTooLarge) }
     }
 
-    /// A pair. If its value has too many bits, it only serves to ask for words.
+    /// Joins the hash of `key` with `value`. A pair whose value has too many bits only serves to find the words of the
+    /// key.
     #[inline]
     fn pair<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> Pair {
         Pair { hash: self.hash_of(key), value }
@@ -907,7 +946,7 @@ impl<L: Storage, S> Maplet<L, S> {
 
 /// Figures.
 impl<L: Storage, S> Maplet<L, S> {
-    /// The bits of each value: values are from 0 to 2^bits - 1.
+    /// Returns the number of bits of each value. Values are from 0 to 2^bits - 1.
     ///
     /// # Examples
     ///
@@ -924,7 +963,7 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     forward_to_inner! {
-        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
+        /// Returns the name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the layout in use.
         ///
         /// # Examples
         ///
@@ -937,8 +976,9 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn layout_name(&self) -> &'static str;
 
-        /// The number of stored pairs, each copy counted; as exact as
-        /// [`CuckooFilter::len`](crate::CuckooFilter::len), and takes no lock.
+        /// Returns the number of stored pairs, with each copy counted. It takes no lock. It is exact while no thread
+        /// writes. While other threads write, it may miss their operations, and each kick under way may add or subtract
+        /// one.
         ///
         /// # Examples
         ///
@@ -952,7 +992,7 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn len(&self) -> usize;
 
-        /// Whether no pair is stored; as exact as [`len`](Self::len).
+        /// Returns whether no pair is stored. It is as exact as [`len`](Self::len).
         ///
         /// # Examples
         ///
@@ -965,8 +1005,9 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn is_empty(&self) -> bool;
 
-        /// The number of pairs that the maplet was built for, or [`len`](Self::len) if it holds more. In a growable
-        /// maplet: for its present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
+        /// Returns the number of pairs that the maplet was built for, or [`len`](Self::len) if it holds more. In a
+        /// growable maplet, it is the number of pairs for the present size: at least the initial capacity, and at most
+        /// the maximum capacity unless the maplet holds more.
         ///
         /// # Examples
         ///
@@ -979,7 +1020,7 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn capacity(&self) -> usize;
 
-        /// The number of slots of the table; in a growable maplet, at its present size.
+        /// Returns the number of slots of the table; in a growable maplet, at its present size.
         ///
         /// # Examples
         ///
@@ -992,7 +1033,7 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn slots(&self) -> usize;
 
-        /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
+        /// Returns the share of slots in use, from 0 to 1. It is as exact as [`len`](Self::len).
         ///
         /// # Examples
         ///
@@ -1006,9 +1047,9 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn load_factor(&self) -> f64;
 
-        /// How full the maplet is: its entries in proportion to the number of pairs that it was built for, or to its
-        /// [maximum capacity](CuckooMaplet::max_capacity). As
-        /// [`CuckooFilter::fullness`](crate::CuckooFilter::fullness).
+        /// Returns how full the maplet is: its entries divided by the number of pairs that it was built for, or in a
+        /// growable maplet by its [maximum capacity](CuckooMaplet::max_capacity).
+        /// [`CuckooFilter::fullness`](crate::CuckooFilter::fullness) says how to use it.
         ///
         /// # Examples
         ///
@@ -1022,11 +1063,11 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn fullness(&self) -> f64;
 
-        /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key now,
-        /// and beside its values for a present one. It may be above 1 where fingerprints are short.
+        /// Returns the mean number of false candidates that [`get`](Self::get) is expected to return now: for an absent
+        /// key, and for a present key beside its values. It may be above 1 if fingerprints are short.
         /// [`contains_key`](Self::contains_key) is true for at most this share of absent keys.
         ///
-        /// In a growable maplet it is an estimate, as
+        /// In a growable maplet it is an estimate from the words of the table, as in
         /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
         ///
         /// # Examples
@@ -1042,7 +1083,7 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn false_positive_rate(&self) -> f64;
 
-        /// The hasher of the keys.
+        /// Returns the hasher of the keys.
         ///
         /// # Examples
         ///
@@ -1056,9 +1097,9 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn hasher(&self) -> &S;
 
-        /// Figures for watching the maplet. Takes no lock. Only calls of
-        /// [`contains_key`](Self::contains_key) count as inconclusive lookups: [`get`](Self::get) always ends
-        /// with a certain answer.
+        /// Returns figures for monitoring the maplet. It takes no lock. [`contains_key`](Self::contains_key),
+        /// [`contains`](Self::contains) and [`contains_many`](Self::contains_many) count their inconclusive lookups;
+        /// [`get`](Self::get) has none.
         ///
         /// # Examples
         ///
@@ -1072,8 +1113,8 @@ impl<L: Storage, S> Maplet<L, S> {
         pub fn stats(&self) -> Stats;
     }
 
-    /// The memory of the maplet in bytes: itself, and all that it has allocated, without what the hasher
-    /// owns on the heap.
+    /// Returns the memory of the maplet in bytes: the struct itself and all that it has allocated, without memory that
+    /// the hasher owns on the heap.
     ///
     /// # Examples
     ///
@@ -1089,9 +1130,12 @@ impl<L: Storage, S> Maplet<L, S> {
         size_of::<Self>() + self.inner.figures().heap_bytes()
     }
 
-    /// Removes all pairs that were inserted before the call.
+    /// Removes all pairs that were inserted before the call. A maplet that has grown keeps its size, and the memory of
+    /// the stash stays allocated.
     ///
-    /// Blocks as [`CuckooFilter::clear`](crate::CuckooFilter::clear) does; lookups go on.
+    /// Waits until it holds every lock of the maplet. Until it returns, other threads that write wait for it, and
+    /// lookups go on: see [what blocks](crate#what-blocks-on-whom-and-how-long). A lookup during the call may find some
+    /// pairs and miss others.
     ///
     /// # Examples
     ///
@@ -1112,8 +1156,9 @@ impl<L: Storage, S> Maplet<L, S> {
 /// Growth.
 impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     forward_to_inner! {
-        /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder
-        /// was [given](crate::Builder::max_capacity), or else what a maplet with such [values](CuckooMaplet#layouts) can reach.
+        /// Returns the maximum capacity: the number of pairs that the maplet holds at its maximum size. The builder was
+        /// [given](crate::Builder::max_capacity) this number; otherwise it is what a maplet with such
+        /// [values](CuckooMaplet#layouts) can reach.
         ///
         /// # Examples
         ///
@@ -1129,9 +1174,9 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
         /// ```
         pub fn max_capacity(&self) -> usize;
 
-        /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key when the
-        /// maplet holds this number of pairs, if it grew from its first size with them. If the builder was given a
-        /// rate, it is at most this rate up to the [maximum capacity](crate::Builder::max_capacity), or up to 2^40
+        /// Returns the mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
+        /// the maplet holds `pairs` pairs, if it grew from its first size with them. If the builder was given a rate,
+        /// the result is at most this rate up to the [maximum capacity](crate::Builder::max_capacity), or up to 2^40
         /// pairs in a maplet without a maximum.
         ///
         /// # Examples
@@ -1150,11 +1195,13 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
 
     /// Grows until the table has room for `additional` more pairs. Inserting them then splits nothing.
     ///
-    /// Blocks as [`CuckooFilter::reserve`](crate::CuckooFilter::reserve) does.
+    /// Waits while another thread splits buckets, or writes to a group of buckets that this call splits. Other threads
+    /// can read and write meanwhile. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// [`Error::AboveMaxCapacity`], [`Error::OutOfMemory`] and [`Error::Full`].
+    /// [`Error::AboveMaxCapacity`], [`Error::OutOfMemory`] and [`Error::Full`], in the cases that
+    /// [`CuckooFilter::reserve`](crate::CuckooFilter::reserve) lists.
     ///
     /// # Examples
     ///
@@ -1172,17 +1219,18 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     }
 }
 
-/// Copies.
+/// Clones.
 impl<L: Storage, S> Maplet<L, S> {
-    /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the
-    /// other. (Not `Clone`: it may fail, and it waits.)
+    /// Returns an exact clone of the maplet as it is at one instant, with a clone of the hasher. Changes of one do not
+    /// affect the other. (The type is not `Clone`, since this call can fail, and can wait for other threads.)
     ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot), and some
-    /// 80 bytes more for each stashed entry.
+    /// The clone has the contents of a [`snapshot`](Self::snapshot) at this instant. The call waits for the same
+    /// threads as `snapshot` does, makes the same threads wait, and takes the memory of a snapshot and some 80 bytes
+    /// more for each stashed entry.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`]; the maplet is as it was.
+    /// [`Error::OutOfMemory`]. Then the maplet is as it was.
     ///
     /// # Examples
     ///
@@ -1205,15 +1253,19 @@ impl<L: Storage, S> Maplet<L, S> {
 
 /// Snapshots.
 impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
-    /// The maplet as it is at one instant between the call and its return: every operation on a pair is in
-    /// it as a whole, or not at all.
+    /// Returns a snapshot of the maplet as it is at one instant between the call and its return. Every operation on a
+    /// pair is in the snapshot as a whole, or not at all. The hasher is not in it.
     ///
-    /// What it takes, and who waits for it, is the same as for
-    /// [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot). The hasher is not in it.
+    /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and once, at the end,
+    /// while every lock is taken. This call waits for another `snapshot` of the same maplet, and at the end for a
+    /// [`merge`](Self::merge) into it and a [`remove_value`](Self::remove_value): see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot) says
+    /// how long writers wait, how much memory and time a snapshot takes, and with which hashers it can be restored in
+    /// another process.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`]; the maplet is as it was.
+    /// [`Error::OutOfMemory`]. Then the maplet is as it was.
     ///
     /// # Examples
     ///
@@ -1235,12 +1287,12 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
         self.inner.snapshot()
     }
 
-    /// Restores the maplet of a snapshot that [`Snapshot::as_bytes`] gave. Reads the snapshot in steps
-    /// of 8 KiB, and not a byte more, and validates every byte.
+    /// Restores a maplet from a snapshot: from the bytes that [`Snapshot::as_bytes`] returned. Reads the snapshot in
+    /// steps of 8 KiB, reads no byte after its end, and validates every byte.
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore); [`Error::OtherType`] for the snapshot of a
+    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore). [`Error::OtherType`] for the snapshot of a
     /// filter.
     ///
     /// # Examples
@@ -1258,11 +1310,12 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
         Inner::restore(reader, hasher, Content::Pairs).map(|inner| Self { inner })
     }
 
-    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
+    /// Restores a maplet from `bytes`, which are a snapshot and nothing else. Otherwise it works as
+    /// [`restore`](Self::restore).
     ///
     /// # Errors
     ///
-    /// The same, and [`Error::TrailingBytes`].
+    /// Those of [`restore`](Self::restore), and [`Error::TrailingBytes`].
     ///
     /// # Examples
     ///
@@ -1279,11 +1332,11 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
         Inner::from_bytes(bytes, hasher, Content::Pairs).map(|inner| Self { inner })
     }
 
-    /// The maplet of a snapshot.
+    /// Returns the maplet of a snapshot, without validating its bytes again.
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot); [`Error::OtherType`] for the
+    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot). [`Error::OtherType`] for the
     /// snapshot of a filter.
     ///
     /// # Examples
@@ -1302,18 +1355,20 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
         Inner::from_snapshot(snapshot, hasher, Content::Pairs).map(|inner| Self { inner })
     }
 
-    /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
+    /// Adds all pairs of `other` to this maplet, copy by copy: all of them, or nothing.
     ///
-    /// What must be the same in both is what [`CuckooFilter::merge`](crate::CuckooFilter::merge) says, and the number of
-    /// value bits. What other threads see meanwhile, and what they must not do, is the same as there; and where a
-    /// merge may fail, do not replace values of keys of `other` meanwhile.
+    /// Both maplets must have the same number of value bits. [`CuckooFilter::merge`](crate::CuckooFilter::merge) says
+    /// what else must be the same, what other threads see meanwhile, and what they must not do. One more rule holds for
+    /// maplets: if a merge may fail, do not replace values of keys of `other` meanwhile.
     ///
-    /// Blocks as [`snapshot`](Self::snapshot) and [`insert`](Self::insert) do, and, if an insert fails, as
-    /// [`remove`](Self::remove) does.
+    /// Takes a [`snapshot`](Self::snapshot) of `other`, and waits for what that call waits for. Then it waits for
+    /// another `merge` into this maplet, for a [`clear`](Self::clear), for a [`remove_value`](Self::remove_value), and
+    /// for the end of a `snapshot` of this maplet. Then, for each pair, it waits while another thread writes to the
+    /// same group of buckets. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::merge`](crate::CuckooFilter::merge), and [`Error::OtherValueBits`]; then the maplet
+    /// Those of [`CuckooFilter::merge`](crate::CuckooFilter::merge), and [`Error::OtherValueBits`]. Then the maplet
     /// holds what it held before.
     ///
     /// # Examples

@@ -1,9 +1,9 @@
-//! The time of the machine: exact, or coarse and cheap.
+//! The clocks of the machine: an exact one, and one that is coarse and cheap.
 //!
-//! **Invariant:** of each clock the times are those since one instant, and never go back.
+//! **Invariant:** a clock returns the time since one instant, always the same, and never goes back.
 
-// A look at the exact clock keeps a processor from looking at the table ahead: with it, an insert in a table that is
-// larger than the cache takes several times as long.
+// Reading the exact clock keeps a processor from reading the table ahead: with this clock, an insert into a table that
+// is larger than the cache takes several times as long.
 #![allow(unsafe_code, reason = "the standard library has no clock that costs less than an insert")]
 
 use core::time::Duration;
@@ -12,15 +12,15 @@ use std::time::Instant;
 use super::timer::Now;
 use crate::sync::OnceLock;
 
-/// For shorter periods the coarse clock, which goes on by up to 10 ms at a time, is too coarse.
+/// The shortest period for the coarse clock, which advances by up to 10 ms at a time.
 const MIN_COARSE_PERIOD: Duration = Duration::from_secs(1);
 
-/// The clock for a period.
+/// Returns the clock for a period.
 pub(crate) fn clock_for(period: Duration) -> Now {
     if period < MIN_COARSE_PERIOD { exact } else { coarse_clock() }
 }
 
-/// Since this was asked first.
+/// Returns the time since its first call.
 fn exact() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed()
@@ -30,11 +30,11 @@ fn exact() -> Duration {
 fn coarse_clock() -> Now {
     fn now() -> Option<Duration> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: a valid place for the time.
+        // SAFETY: `time` is a valid place for the time.
         let failed = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
         (failed == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
     }
-    // It fails where the kernel has none: then always.
+    // The call fails if the kernel does not have this clock: then it always fails.
     if now().is_some() { || now().unwrap_or_default() } else { exact }
 }
 

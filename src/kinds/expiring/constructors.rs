@@ -1,7 +1,7 @@
-//! What the builder of expiring filters has beside what all builders have: a number of generations, and when they end;
-//! and the constructors for those who choose little of it.
+//! The methods that the builder of expiring filters adds to those of every builder (the number of generations, and what
+//! ends them), and constructors with few parameters.
 //!
-//! **Invariant:** the values of a table that is built have as many bits as its generations need.
+//! **Invariant:** the values of a table that is built have the number of bits that its generations need.
 
 use core::time::Duration;
 
@@ -16,14 +16,15 @@ use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::ValueBits;
 use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 
-/// What an [`ExpiringBuilder`] builds: an [`ExpiringCuckooFilter`].
+/// The third parameter of a [`Builder`] that builds an [`ExpiringCuckooFilter`]: see [`ExpiringBuilder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiring {}
 
-/// Builds an [`ExpiringCuckooFilter`] step by step; made by [`ExpiringCuckooFilter::builder`].
+/// Builds an [`ExpiringCuckooFilter`] step by step. [`ExpiringCuckooFilter::builder`] returns one.
 ///
-/// It is the [`Builder`] of filters, with the [number of generations](Builder::generations), and with what may end one:
-/// you, [time](Builder::every), or [want of room](Builder::forget_oldest_when_full).
+/// It is the [`Builder`] of filters, with the [number of generations](Builder::generations), and with what may end a
+/// generation: your calls of `advance`, [a clock](Builder::every), or [an insert into a full
+/// filter](Builder::forget_oldest_when_full).
 ///
 /// # Examples
 ///
@@ -31,7 +32,7 @@ pub enum Expiring {}
 /// use std::time::Duration;
 /// use coucal::{ExpiringBuilder, ExpiringCuckooFilter};
 ///
-/// // Items of the last ten minutes: of nine to ten, to be exact.
+/// // Remembers items for nine to ten minutes.
 /// let builder: ExpiringBuilder = ExpiringCuckooFilter::builder().generations(10);
 /// let seen = builder.capacity(10_000).every(Duration::from_secs(60)).build()?;
 /// assert!(seen.insert("egg")?);
@@ -39,22 +40,22 @@ pub enum Expiring {}
 /// ```
 pub type ExpiringBuilder<L = Fixed<Fp16x4>, S = DefaultHashBuilder> = Builder<L, S, Expiring>;
 
-/// As [`ExpiringCuckooFilter::builder`].
+/// Returns the builder that [`ExpiringCuckooFilter::builder`] returns.
 impl Default for ExpiringBuilder {
     fn default() -> Self {
-        // None that can be built: whoever calls the builder says how many generations there are.
+        // Zero bits are not valid: the caller must set the number of generations.
         Self::with_request(Request { value_bits: Some(0), expires: true, ..Request::default() })
     }
 }
 
-/// What is built: an expiring filter.
+/// The steps that only expiring filters have.
 impl<L: Storage, S> ExpiringBuilder<L, S> {
-    /// How many generations are remembered, the present one among them: from 2 to 256, and as many as the layout has
-    /// room for. An expiring filter needs it.
+    /// Sets N, the number of generations that are remembered, the present one included: from 2 to 256, and not more
+    /// than the layout has room for. Every expiring filter needs this call.
     ///
-    /// Each doubling takes a bit of the fingerprint, and so doubles the rate of false positives: as each
-    /// [bit of a value](crate::CuckooMaplet#layouts) does. With few generations the window is coarse: an item is remembered
-    /// for N - 1 to N of them.
+    /// Each doubling of N takes one bit of the fingerprint, and so doubles the rate of false positives, as each [bit of
+    /// a value](crate::CuckooMaplet#layouts) does. With few generations the window is coarse: an item is remembered for
+    /// N - 1 to N of them.
     ///
     /// # Examples
     ///
@@ -76,16 +77,16 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         self
     }
 
-    /// Each generation ends after this time: an insert that finds it due [advances](ExpiringCuckooFilter::advance). So
-    /// there is no thread, and nothing else to call. [`ExpiringCuckooFilter`](ExpiringCuckooFilter#time) says what it
-    /// promises and costs.
+    /// Sets the period of a generation: an insert that finds the period over [advances](ExpiringCuckooFilter::advance)
+    /// the filter. So you need no thread, and nothing else to call. [`ExpiringCuckooFilter`](ExpiringCuckooFilter#time)
+    /// says what the clock promises and costs.
     ///
-    /// Let it be several times as long as a [sweep](ExpiringCuckooFilter#what-an-advance-costs) of the table, the
-    /// [longest](crate::Stats::longest_sweep) of which the filter measures: some milliseconds for a million items. With a
-    /// shorter period, inserts sweep for up to half of the time, and generations last longer than the period: as long as
-    /// a sweep and a period together.
+    /// Choose a period that is several times as long as a [sweep](ExpiringCuckooFilter#what-an-advance-costs) of the
+    /// table, which takes some milliseconds for a million items. The filter measures its [longest
+    /// sweep](crate::Stats::longest_sweep). With a shorter period, inserts sweep for up to half of the time, and
+    /// generations last longer than the period: as long as a sweep and a period together.
     ///
-    /// Without it, nothing ends a generation but you.
+    /// Without this call, only your calls of `advance` end generations.
     ///
     /// # Examples
     ///
@@ -104,14 +105,14 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         self
     }
 
-    /// The clock by which generations [end](Self::every), in place of [that of the machine](ExpiringCuckooFilter#time):
-    /// for tests, or where a look at it costs too much.
+    /// Sets the clock by which generations [end](Self::every), in place of [that of the
+    /// machine](ExpiringCuckooFilter#time): for tests, or if reading the clock of the machine costs too much.
     ///
-    /// It returns the time since any instant that is always the same. It must not go back. `wasm32-unknown-unknown` has
-    /// no other clock: there [`every`](Self::every) needs this one, or `build` panics.
+    /// `now` returns the time since some instant. This instant must always be the same, and the time must not go back.
+    /// `wasm32-unknown-unknown` has no other clock: there [`every`](Self::every) needs this one, or `build` panics.
     ///
-    /// It is a `fn`, so what it reads is a `static`: give each test one of its own, or a `thread_local!` if one thread
-    /// uses the filter.
+    /// `now` is a `fn`, so it reads a `static`. Give each test a `static` of its own, or a `thread_local!` if one
+    /// thread uses the filter.
     ///
     /// # Examples
     ///
@@ -138,12 +139,12 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         self
     }
 
-    /// An insert that finds the filter [full](Error::WindowFull) ends the generation early, until there is room. So none is
-    /// refused for want of room, and items are remembered for less time than was wanted;
-    /// [`stats`](ExpiringCuckooFilter::stats) counts how often that was.
+    /// Lets an insert that finds the filter [full](Error::WindowFull) end generations early, until there is room. So no
+    /// insert fails because the filter is full, and items may be remembered for less time than you wanted.
+    /// [`stats`](ExpiringCuckooFilter::stats) counts the generations that ended early.
     ///
-    /// One generation goes at a time, the oldest. If all items are of the present one, all of them go, after as many
-    /// sweeps as there are generations: this one insert takes as long as so many calls of
+    /// An insert ends one generation at a time, the oldest one first. If all items belong to the present generation, it
+    /// forgets all of them, after one sweep for each of the N generations: this one insert takes as long as N calls of
     /// [`advance`](ExpiringCuckooFilter::advance).
     ///
     /// # Examples
@@ -169,9 +170,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of a [filter](Builder::build), [`Error::GenerationsOutOfRange`] for a [number of
-    /// generations](Self::generations) that is not given or does not fit into the layout, and [`Error::NoTime`] for a
-    /// generation that takes [none](Self::every), or a clock without generations that end by it.
+    /// Those of a [filter](Builder::build). [`Error::GenerationsOutOfRange`] if the [number of
+    /// generations](Self::generations) is not set or does not fit into the layout. [`Error::NoTime`] if the
+    /// [period](Self::every) is zero, or if a clock is set without a period.
     ///
     /// # Examples
     ///
@@ -192,12 +193,13 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         Ok(ExpiringFilter { timer, forgets_oldest, ..filter })
     }
 
-    /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.
+    /// Returns the figures of the filter that [`build`](Self::build) would build, when it holds `items` items. It
+    /// allocates nothing.
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), except [`Error::OutOfMemory`]; and [`Error::AboveCapacity`], or
-    /// [`Error::AboveMaxCapacity`] if it grows, for more items than the filter holds.
+    /// Those of [`build`](Self::build), except [`Error::OutOfMemory`]. [`Error::AboveCapacity`] if `items` is more than
+    /// the filter holds, or [`Error::AboveMaxCapacity`] if the filter grows.
     ///
     /// # Examples
     ///
@@ -215,7 +217,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         figures.map_err(|error| out_of_range(self.expiry.generations, error))
     }
 
-    /// What ends generations; or an error of what was said of generations and time.
+    /// Returns the timer that ends generations, `None` if only the user ends them, or an error if the number of
+    /// generations or the period is invalid.
     fn timer(&self) -> Result<Option<Timer>, Error> {
         let Expiry { generations, period, now, .. } = self.expiry;
         if !COUNTS.contains(&generations) {
@@ -225,7 +228,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
                 other: None,
             });
         }
-        // By a clock alone, no generation would ever end.
+        // A clock without a period gets the period zero, which is an error: no generation would ever end.
         let period = period.or(now.map(|_| Duration::ZERO));
         let clock = |period| now.unwrap_or_else(|| coarse::clock_for(period));
         let timer = |period| Timer::new(period, Duration::ZERO, clock(period)).ok_or(Error::NoTime);
@@ -233,7 +236,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     }
 }
 
-/// What an error of values means for so many generations.
+/// Turns an error about the bits of a value into one about `generations`.
 fn out_of_range(generations: u32, error: Error) -> Error {
     match error {
         Error::ValueBitsOutOfRange { max, other, .. } => {
@@ -246,14 +249,14 @@ fn out_of_range(generations: u32, error: Error) -> Error {
 
 /// Growth of an expiring filter.
 impl<L: GrowingLayout, S> ExpiringBuilder<Fixed<L>, S> {
-    /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only up to
-    /// this number of items at once.
+    /// Makes the filter [grow](crate#growth) with its items, as [`growable`](Self::growable) does, but only up to
+    /// `items` items at once.
     ///
-    /// The maximum stays with the filter: one that is restored from a snapshot has it, too, and a larger one needs a new
-    /// filter. A larger maximum takes no memory before so many items come.
+    /// The maximum stays with the filter, also if it is restored from a snapshot. A larger maximum needs a new filter.
+    /// A large maximum takes no memory until the filter has that many items.
     ///
-    /// A layout that is named before is kept, and chosen at run time; with `layout::<Fp21x3>()` after this call, it is in
-    /// the type.
+    /// A layout that you named before this call is kept, but the type then has [`AnyLayout`]. To have the layout in the
+    /// type, name it after this call: `.max_capacity(items).layout::<Fp21x3>()`.
     ///
     /// # Examples
     ///
@@ -268,15 +271,20 @@ impl<L: GrowingLayout, S> ExpiringBuilder<Fixed<L>, S> {
         self.with_growth(Some(items))
     }
 
-    /// A filter that [grows](crate#growth) with the items of its window, as far as memory goes. No size is needed.
+    /// Makes the filter [grow](crate#growth) with the items of its window, as far as there is memory. It needs no size.
     ///
-    /// If no layout was named, `build` chooses the smallest in which growth does not end, and in which at most 0.4 % of
-    /// the items that were not seen are taken for seen when the filter has doubled ten times (or when it is as large as
-    /// its [`max_capacity`](Self::max_capacity); or at most the [rate](Self::false_positive_rate) that it is given). Up to
-    /// 64 generations that is [`Fp21x3`](crate::Fp21x3), with more [`Fp32x2`](crate::Fp32x2).
+    /// If you named no layout, `build` chooses the smallest one that meets two conditions.
     ///
-    /// [`Fp16x4`] takes a quarter less memory than `Fp21x3`, and takes some forty times as many items for seen: with 8
-    /// generations and ten million items one in forty. With a [capacity](Self::capacity) for the items of a whole window
+    /// * Growth does not end early (before the maximum, if there is one).
+    /// * At most 0.4 % of the items that were not seen are taken for seen when the filter has doubled ten times. With a
+    ///   [`max_capacity`](Self::max_capacity), this holds for the filter of that size. With a
+    ///   [rate](Self::false_positive_rate), this rate takes the place of the 0.4 %.
+    ///
+    /// With neither a maximum nor a rate, the layout is [`Fp21x3`](crate::Fp21x3) for up to 64 generations, and
+    /// [`Fp32x2`](crate::Fp32x2) for more.
+    ///
+    /// [`Fp16x4`] takes a quarter less memory than `Fp21x3`, but takes some forty times as many items for seen: one in
+    /// 40, with 8 generations and ten million items. With a [capacity](Self::capacity) for the items of a whole window
     /// it is one in 400, since the filter need not double.
     ///
     /// ```
@@ -311,7 +319,7 @@ impl<L: GrowingLayout, S> ExpiringBuilder<Fixed<L>, S> {
     /// for item in 0..100_000 {
     ///     seen.insert(&item)?;
     /// }
-    /// // Few of them cannot be told apart.
+    /// // Few items cannot be told apart from another one.
     /// assert!(seen.len() > 99_900 && seen.layout_name() == "Fp21x3");
     /// # Ok::<(), coucal::Error>(())
     /// ```
@@ -320,16 +328,16 @@ impl<L: GrowingLayout, S> ExpiringBuilder<Fixed<L>, S> {
     }
 }
 
-/// Constructors: for all else there is the [builder](ExpiringCuckooFilter::builder).
+/// Constructors. For all other choices, use the [builder](ExpiringCuckooFilter::builder).
 impl ExpiringCuckooFilter {
-    /// An empty filter that holds `items` items of this number of generations, with the default layout and hasher. You
-    /// [advance](Self::advance) it.
+    /// Returns an empty filter that holds `items` items, those of all generations together, with `generations`
+    /// generations and the default layout and hasher. Your calls of [`advance`](Self::advance) end the generations.
     ///
     /// # Panics
     ///
-    /// If `generations` is not between 2 and 256, or the items need more than 2^44 slots. It aborts, as `Vec` does, if
-    /// the allocator fails. `ExpiringCuckooFilter::builder().capacity(items).generations(generations).build()` returns
-    /// an error instead.
+    /// If `generations` is not between 2 and 256, or if the items need more than 2^44 slots. It aborts, as `Vec` does,
+    /// if the allocator fails. `ExpiringCuckooFilter::builder().capacity(items).generations(generations).build()`
+    /// returns an error instead.
     ///
     /// # Examples
     ///
@@ -346,7 +354,7 @@ impl ExpiringCuckooFilter {
         Self::with_capacity_and_hasher(items, generations, DefaultHashBuilder::default())
     }
 
-    /// A builder, which needs the [number of generations](ExpiringBuilder::generations).
+    /// Returns a builder. It needs the [number of generations](ExpiringBuilder::generations).
     ///
     /// # Examples
     ///
@@ -365,11 +373,12 @@ impl ExpiringCuckooFilter {
 }
 
 impl<S> ExpiringCuckooFilter<Fp16x4, S> {
-    /// As [`with_capacity`](ExpiringCuckooFilter::with_capacity), with this hasher.
+    /// Returns an empty filter with this hasher, and otherwise as
+    /// [`with_capacity`](ExpiringCuckooFilter::with_capacity) does.
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](ExpiringCuckooFilter::with_capacity).
+    /// In the cases of [`with_capacity`](ExpiringCuckooFilter::with_capacity).
     ///
     /// # Examples
     ///
@@ -389,9 +398,9 @@ impl<S> ExpiringCuckooFilter<Fp16x4, S> {
 }
 
 impl GrowableExpiringCuckooFilter {
-    /// An empty filter that grows with the items of this number of generations, with the default hasher. No size is
-    /// needed, and no layout: [`growable`](ExpiringBuilder::growable) says which one it has. You
-    /// [advance](Self::advance) it.
+    /// Returns an empty filter that grows with the items of its `generations` generations, with the default hasher. It
+    /// needs no size and no layout: [`growable`](ExpiringBuilder::growable) says which layout it has. Your calls of
+    /// [`advance`](Self::advance) end the generations.
     ///
     /// # Panics
     ///
@@ -413,11 +422,12 @@ impl GrowableExpiringCuckooFilter {
         Self::with_hasher(generations, DefaultHashBuilder::default())
     }
 
-    /// An empty filter of this number of generations that has room for `items` items before it grows, with the default hasher.
+    /// Returns an empty filter with `generations` generations that has room for `items` items before it grows. It has
+    /// the default hasher.
     ///
     /// # Panics
     ///
-    /// As [`new`](Self::new), and if the items need more than 2^44 slots.
+    /// In the cases of [`new`](Self::new), and if the items need more than 2^44 slots.
     ///
     /// # Examples
     ///
@@ -436,8 +446,8 @@ impl GrowableExpiringCuckooFilter {
         Self::with_capacity_and_hasher(items, generations, DefaultHashBuilder::default())
     }
 
-    /// A builder of expiring filters that grow: for a maximum, a false-positive rate, another layout or another hasher, and for an
-    /// error in place of a panic.
+    /// Returns a builder of growing expiring filters: use it to set a maximum, a false-positive rate, another layout or
+    /// another hasher, or to get an error in place of a panic.
     ///
     /// # Examples
     ///
@@ -456,11 +466,11 @@ impl GrowableExpiringCuckooFilter {
 }
 
 impl<S> GrowableExpiringCuckooFilter<AnyLayout, S> {
-    /// As [`new`](GrowableExpiringCuckooFilter::new), with this hasher.
+    /// Returns an empty filter with this hasher, and otherwise as [`new`](GrowableExpiringCuckooFilter::new) does.
     ///
     /// # Panics
     ///
-    /// As [`new`](GrowableExpiringCuckooFilter::new).
+    /// In the cases of [`new`](GrowableExpiringCuckooFilter::new).
     ///
     /// # Examples
     ///
@@ -477,11 +487,12 @@ impl<S> GrowableExpiringCuckooFilter<AnyLayout, S> {
         built(builder.hasher(hasher).build())
     }
 
-    /// As [`with_capacity`](GrowableExpiringCuckooFilter::with_capacity), with this hasher.
+    /// Returns an empty filter with this hasher, and otherwise as
+    /// [`with_capacity`](GrowableExpiringCuckooFilter::with_capacity) does.
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](GrowableExpiringCuckooFilter::with_capacity).
+    /// In the cases of [`with_capacity`](GrowableExpiringCuckooFilter::with_capacity).
     ///
     /// # Examples
     ///

@@ -1,74 +1,80 @@
-//! When the next generation is due, by a clock.
+//! Decides by a clock when the next generation is due.
 //!
-//! **Invariant:** an item whose insert was called at time t is not removed by the timer before t + (N - 1) · period,
-//! for N generations.
+//! **Invariant:** the timer does not remove an item whose insert was called at time t before t + (N - 1) · period, for
+//! N generations.
 //!
-//! Each insert looks at the clock first. One that finds generations due *advances*, by as many as have passed, before it
-//! stores anything; one thread at a time. Another insert that finds some due meanwhile
+//! Each insert reads the clock first. If generations are due, it *advances* before it stores anything: it ends as many
+//! generations as have passed. One thread advances at a time. Another insert that finds a generation due meanwhile
 //!
-//! * goes on, if the thread that advances ends one generation, however long that takes. It may store the stamp of the
-//!   generation that ends. It says so, and then the next generation counts from the end of the advance, and not from
-//!   when it was due;
-//! * waits, if that thread ends several: what is removed then may have the stamp that it would store.
+//! * goes on if the advancing thread ends one generation, however long that takes. Such an insert may store the stamp
+//!   of the generation that ends. It sets `OVERLAPPED`. Then the next generation counts from the end of the advance,
+//!   and not from when it was due;
+//! * waits if the advancing thread ends several generations: the stamp that the insert would store may be one that is
+//!   being removed.
 //!
-//! **Rest:** between the end of an advance and the next one passes as much time as the advance took, or a period if that
-//! is less. So inserts go on also where a period is shorter than a sweep. Where less time would pass, the next generation
-//! counts from later than when it was due.
+//! **Rest:** between the end of an advance and the next advance passes at least the time that the advance took, or a
+//! period if that is less. So inserts make progress even if a period is shorter than a sweep. If less time would pass,
+//! the next generation counts from later than when it was due.
 //!
-//! A copy of the filter gets its table first, and then the time at which the present generation began: so that is of
-//! this generation or of a later one, and the copy forgets nothing too early. While a thread advances, the time may be
-//! that of the generation before: then the copy begins now.
+//! A clone of the filter gets its table first, and then the time at which the present generation began. So this is the
+//! time of the generation in the table, or of a later one, and the clone forgets nothing too early. While a thread
+//! advances, the time may be that of the generation before: then the clone begins its period now.
 //!
 //! Why the invariant holds: let an item have the stamp of generation s, and let its insert have been called at time t.
-//! Then generation s + 1 began at t or later, *as the timer counts*: (a) if the insert saw that generation s had not
-//! lasted for a period, or has ended it by itself, s + 1 counts from when it is due or from later, and that is after t;
-//! (b) if the insert went on beside the advance that began s + 1, that one counts from its end, which is after t. From
-//! there on, each of N - 1 further generations counts from one period after the one before it, or from later; and an
-//! advance is called when the timer says so, at the earliest. The last of these advances is the one that removes s. So
-//! whatever counts from later than when it was due does no harm: an overlap, or a rest.
+//! Then generation s + 1 began at t or later, *as the timer counts*:
+//!
+//! (a) If the insert saw that generation s, or an earlier one, had not lasted for a period, or if the insert itself
+//! began such a generation by an advance, then s + 1 counts from when it is due, or from later. Both are after t.
+//!
+//! (b) If the insert went on beside the advance that began s + 1, then s + 1 counts from the end of this advance, which
+//! is after t.
+//!
+//! From there on, each of the N - 1 further generations counts from one period after the one before it, or from later,
+//! and the timer calls no advance earlier than that. The last of these advances removes s. So it does no harm if a
+//! generation counts from later than when it was due, be it for an overlap or for a rest.
 
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
 
 use crate::sync::{AtomicU64, AtomicUsize, Backoff, Mutex, MutexGuard, Ordering};
 
-/// The time since some instant, which never goes back.
+/// Returns the time since some fixed instant, and never goes back.
 pub(crate) type Now = fn() -> Duration;
 
-/// Nobody advances.
+/// No thread advances.
 const IDLE: usize = 0;
 /// A thread ends one generation.
 const ADVANCING: usize = 1;
-/// A thread ends several of them.
+/// A thread ends several generations.
 const ADVANCING_BY_SEVERAL: usize = 2;
-/// A bit beside these: an insert has seen them. Together with [`ADVANCING`] it says that the insert goes on; otherwise
-/// it has no meaning.
+/// A bit beside these states: an insert has seen the state. With [`ADVANCING`] it says that this insert goes on. With
+/// the other states it has no meaning.
 const OVERLAPPED: usize = 4;
 
 pub(crate) struct Timer {
     now: Now,
-    /// In nanoseconds, as all times.
+    /// In nanoseconds, as all times in this module.
     period: u64,
-    /// What is added to the time of the clock: a generation may have begun before that did.
+    /// Added to the time of the clock: the present generation may have begun before the clock's first instant.
     ahead: u64,
-    /// When the present generation began.
+    /// The time at which the present generation began.
     began: AtomicU64,
-    /// Held by whoever advances. It is taken before the mutex of those who remove a value.
+    /// Held by the thread that advances. It is locked before the mutex `removing` of the table.
     advancing: Mutex<()>,
     /// Whether a thread advances, and whether an insert goes on beside it.
     phase: AtomicUsize,
-    /// How long the longest sweep took.
+    /// The duration of the longest sweep.
     longest_sweep: AtomicU64,
 }
 
-// A clock that panics gives back the mutex. If that was after an advance, the next insert advances once more: the items
-// are forgotten early, and the filter is valid.
+// If a clock panics, the mutex is unlocked. If that happens after an advance, the next insert advances once more: the
+// items are forgotten early, and the filter is valid.
 impl RefUnwindSafe for Timer {}
 
 impl Timer {
-    /// The present generation has lasted for `elapsed`. `None`: a period takes no time.
+    /// Makes a timer whose present generation has lasted for `elapsed` already. Returns `None` if `period` is zero.
     pub(crate) fn new(period: Duration, elapsed: Duration, now: Now) -> Option<Self> {
-        // Half of all times at the most: the other half is left for the clock to go on.
+        // `ahead` is at most half of all times: the other half is left for the clock to advance.
         let (period, ahead) = (nanoseconds(period), nanoseconds(elapsed).min(u64::MAX / 2));
         (period > 0).then(|| Self::beginning_at(nanoseconds(now()), period, ahead, now))
     }
@@ -85,7 +91,7 @@ impl Timer {
         }
     }
 
-    /// Another one with the same time, for a copy of the table that was made before.
+    /// Returns a timer with the same times, for a clone of the table that was made before this call.
     pub(crate) fn copy(&self) -> Self {
         let (began, _) = self.began_and_now();
         Self::beginning_at(began, self.period, self.ahead, self.now)
@@ -95,16 +101,17 @@ impl Timer {
         Duration::from_nanos(self.period)
     }
 
-    /// For how long the present generation has lasted, or less while a thread advances.
+    /// Returns how long the present generation has lasted, or less while a thread advances.
     pub(crate) fn elapsed(&self) -> Duration {
         let (began, now) = self.began_and_now();
         Duration::from_nanos(now.saturating_sub(began))
     }
 
-    /// When the generation began that is present, and the time; it is now while a thread advances.
+    /// Returns the time at which the present generation began, and the time now. While a thread advances, both are now.
     fn began_and_now(&self) -> (u64, u64) {
         let (began, now) = (self.began(), self.now());
-        // A thread that has ended this one since it began, and has not said so yet, had found it due.
+        // A thread that has ended this generation, but has not stored the next `began` yet, had found a whole period
+        // over.
         if now.saturating_sub(began) < self.period {
             return (began, now);
         }
@@ -112,15 +119,15 @@ impl Timer {
         (if idle.is_some() { self.began() } else { now }, now)
     }
 
-    /// Whether a generation is due.
+    /// Returns whether a generation is due.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        // As `passed`, without a division.
+        // The same as `passed(..) > 0`, without a division.
         self.now().saturating_sub(self.began()) >= self.period
     }
 
-    /// Calls `advance` with the number of generations that are due, unless another thread does. Returns what that
-    /// returns, or 0. `lock` is how to wait for the mutex.
+    /// Calls `advance` with the number of generations that are due, unless another thread does. Returns the result of
+    /// `advance`, or 0. `lock` waits for the mutex.
     #[cold]
     #[inline(never)]
     pub(crate) fn advance_due<'a>(
@@ -136,12 +143,12 @@ impl Timer {
                 return 0;
             }
             let Some(_advancing) = self.advancing.try_lock() else {
-                // AcqRel: pairs with the Release before the advance, and with the Acquire behind it. If this thread goes
-                // on, the other one sees it.
+                // AcqRel: pairs with the Release before the advance, and with the Acquire behind it. If this thread
+                // goes on, the advancing thread sees that.
                 match self.phase.fetch_or(OVERLAPPED, Ordering::AcqRel) & !OVERLAPPED {
                     ADVANCING => return 0,
                     ADVANCING_BY_SEVERAL => drop(lock(&self.advancing)),
-                    // It begins to advance, or has ended.
+                    // The other thread is about to advance, or has ended.
                     _ => backoff.sleep(),
                 }
                 continue;
@@ -151,25 +158,25 @@ impl Timer {
                 continue;
             }
             let advancing = if due > 1 { ADVANCING_BY_SEVERAL } else { ADVANCING };
-            // Release: pairs with the Acquire of an insert that goes on. It knows the generation that ends here, and
-            // stores no older stamp.
+            // Release: pairs with the Acquire of an insert that goes on. So this insert knows the generation that ends
+            // here, and stores no older stamp.
             self.phase.store(advancing, Ordering::Release);
             let result = advance(due);
-            // Acquire: pairs with the Release of an insert that goes on. The time that is read below is not before that
-            // of the insert. One that comes after this swap does not go on.
+            // Acquire: pairs with the Release of an insert that goes on. So the time that is read below is not before
+            // that of the insert. An insert that comes after this swap does not go on.
             let phase = self.phase.swap(IDLE, Ordering::Acquire);
             let (scheduled, end) = (began + due * self.period, self.now());
             let rest = self.note_sweep(start, end).min(self.period);
-            // Where an insert went on, the rest is a whole period.
+            // If an insert went on, the rest is a whole period.
             let rest = if phase == ADVANCING | OVERLAPPED { self.period } else { rest };
             let next = scheduled.max(end.saturating_sub(self.period - rest));
-            // Release: pairs with the Acquire in `began`. Whoever sees it sees the generation.
+            // Release: pairs with the Acquire in `began`. A thread that sees this time sees the generation.
             self.began.store(next, Ordering::Release);
             return result;
         }
     }
 
-    /// Calls what sweeps the table outside of `advance_due`.
+    /// Calls `sweep`, which sweeps the table outside of `advance_due`, and notes its duration.
     pub(crate) fn measure<T>(&self, sweep: impl FnOnce() -> T) -> T {
         let start = self.now();
         let swept = sweep();
@@ -177,7 +184,7 @@ impl Timer {
         swept
     }
 
-    /// How long the sweep took between these times.
+    /// Returns the duration of a sweep between these times, and notes the longest one.
     fn note_sweep(&self, start: u64, end: u64) -> u64 {
         let sweep = end.saturating_sub(start);
         // Relaxed: a number that orders nothing.
@@ -185,7 +192,6 @@ impl Timer {
         sweep
     }
 
-    /// The time of the longest sweep.
     pub(crate) fn longest_sweep(&self) -> Duration {
         // Relaxed: a number that orders nothing.
         Duration::from_nanos(self.longest_sweep.load(Ordering::Relaxed))
@@ -202,13 +208,13 @@ impl Timer {
     }
 }
 
-/// In 584 years it ends.
+/// Returns the time in nanoseconds, which has room for 584 years.
 #[inline]
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How many periods have passed.
+/// Returns the number of periods between `began` and `now`.
 #[inline]
 fn passed(began: u64, now: u64, period: u64) -> u64 {
     now.saturating_sub(began) / period
@@ -224,7 +230,7 @@ mod tests {
 
     const PERIOD: Duration = Duration::from_nanos(10);
 
-    /// A clock of its own for each test.
+    /// Gives each test a clock of its own.
     macro_rules! clock {
         ($now:ident) => {
             static $now: Atomic = Atomic::new(0);
@@ -257,8 +263,8 @@ mod tests {
         assert!(Timer::new(Duration::ZERO, PERIOD, now).is_none());
     }
 
-    /// An insert that finds one generation due while another thread advances goes on; then the next one counts from the
-    /// end of the advance, and else from when it was due.
+    /// An insert that finds one generation due while another thread advances goes on. Then the next generation counts
+    /// from the end of the advance, and otherwise from when it was due.
     #[test]
     fn an_insert_that_goes_on_moves_the_next_generation() {
         clock!(NOW);
@@ -276,7 +282,7 @@ mod tests {
                 3
             });
             assert_eq!((removed, timer.began()), (3, if goes_on { 13 } else { 10 }));
-            // It is forgotten.
+            // The next advance does not know of the overlap.
             NOW.store(33, Ordering::SeqCst);
             advance(&timer, |_| 0);
             assert_eq!(timer.began(), if goes_on { 33 } else { 30 });
@@ -297,8 +303,8 @@ mod tests {
         assert_eq!((timer.began(), timer.longest_sweep()), (95, Duration::from_nanos(76)));
     }
 
-    /// After a sweep passes as much time without one as it took, up to a period: however late it began, and however
-    /// many generations it ended.
+    /// After a sweep, at least the time that it took passes without a sweep, up to a period. This holds however late
+    /// the sweep began, and however many generations it ended.
     #[test]
     fn sweeps_take_half_of_the_time_at_the_most() {
         clock!(NOW);
@@ -322,7 +328,7 @@ mod tests {
         }
     }
 
-    /// One that finds two generations due waits until they have ended.
+    /// An insert that finds two generations due waits until they have ended.
     #[test]
     fn an_insert_waits_where_two_generations_are_due() {
         clock!(NOW);

@@ -1,6 +1,6 @@
-//! What the builder of maplets has beside what all builders have; and the constructors for those who choose little of it.
+//! The methods that the builder of maplets adds to those of every builder, and constructors with few parameters.
 //!
-//! **Invariant:** a constructor makes what the builder makes of the same choices.
+//! **Invariant:** a constructor builds what the builder builds from the same choices.
 
 use super::{CuckooMaplet, GrowableCuckooMaplet, Maplet};
 use crate::error::Error;
@@ -11,16 +11,15 @@ use crate::sizing::Request;
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::ValueBits;
 
-/// What a [`MapletBuilder`] builds: a [`CuckooMaplet`].
+/// The third parameter of a [`Builder`] that builds a [`CuckooMaplet`]: see [`MapletBuilder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maplets {}
 
-/// Builds a [`CuckooMaplet`] step by step; made by [`CuckooMaplet::builder`].
+/// Builds a [`CuckooMaplet`] step by step. [`CuckooMaplet::builder`] returns one.
 ///
-/// It is the [`Builder`] of filters, with the [length of the values](Builder::value_bits). Where the
-/// documentation of a method speaks of items of a filter, these are the pairs of a key and a value; where
-/// it speaks of the rate of false positives, it is the mean number of [candidates](crate::Candidates) for
-/// an absent key.
+/// It is the [`Builder`] of filters, with the [length of the values](Builder::value_bits). Where a method speaks of the
+/// items of a filter, read pairs of a key and a value. Where it speaks of the rate of false positives, read the mean
+/// number of [candidates](crate::Candidates) for an absent key.
 ///
 /// # Examples
 ///
@@ -34,21 +33,20 @@ pub enum Maplets {}
 /// ```
 pub type MapletBuilder<L = Fixed<Fp16x4>, S = DefaultHashBuilder> = Builder<L, S, Maplets>;
 
-/// As [`CuckooMaplet::builder`].
+/// Returns the builder that [`CuckooMaplet::builder`] returns.
 impl Default for MapletBuilder {
     fn default() -> Self {
-        // None that can be built: whoever calls the builder says how long the values are.
+        // Zero is not a valid length: the caller must set the length of the values.
         Self::with_request(Request { value_bits: Some(0), ..Request::default() })
     }
 }
 
-/// What is built: a maplet.
+/// The steps that only maplets have.
 impl<L: Storage, S> MapletBuilder<L, S> {
-    /// The bits of each value: from 1 to as many as the [layout](crate::CuckooMaplet#layouts) has room for.
-    /// A maplet needs it.
+    /// Sets the number of bits of each value: from 1 up to the limit of the [layout](crate::CuckooMaplet#layouts).
+    /// Every maplet needs this call.
     ///
-    /// Each bit of a value is one bit less of the fingerprint, so it doubles the mean number of false
-    /// candidates.
+    /// Each bit of a value takes one bit of the fingerprint, and so doubles the mean number of false candidates.
     ///
     /// # Examples
     ///
@@ -73,8 +71,8 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of a [filter](Builder::build), and [`Error::ValueBitsOutOfRange`] for [value bits](Self::value_bits) that
-    /// are not given or do not fit into the layout. [`Error::ValuesPerKeyOutOfRange`] is that of
+    /// Those of a [filter](Builder::build). [`Error::ValueBitsOutOfRange`] if the [value bits](Self::value_bits) are
+    /// not set or do not fit into the layout. [`Error::ValuesPerKeyOutOfRange`] is explained at
     /// [`values_per_key`](Self::values_per_key).
     ///
     /// # Examples
@@ -90,12 +88,13 @@ impl<L: Storage, S> MapletBuilder<L, S> {
         self.build_inner(size_of::<Maplet<L, S>>()).map(|inner| Maplet { inner })
     }
 
-    /// What [`build`](Self::build) would build, when it holds this number of pairs. It allocates nothing.
+    /// Returns the figures of the maplet that [`build`](Self::build) would build, when it holds `pairs` pairs. It
+    /// allocates nothing.
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), except [`Error::OutOfMemory`]; and [`Error::AboveCapacity`], or
-    /// [`Error::AboveMaxCapacity`] if it grows, for more pairs than the maplet holds.
+    /// Those of [`build`](Self::build), except [`Error::OutOfMemory`]. [`Error::AboveCapacity`] if `pairs` is more than
+    /// the maplet holds, or [`Error::AboveMaxCapacity`] if the maplet grows.
     ///
     /// # Examples
     ///
@@ -115,15 +114,16 @@ impl<L: Storage, S> MapletBuilder<L, S> {
 
 /// Keys with several values, in a maplet of fixed size.
 impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
-    /// How many values a key has, for keys with several: from 1, which is the default, to four times the slots of a
-    /// bucket of the [layout](crate::Layout).
+    /// Sets how many values a key has: from 1, the default, up to four times the slots of a bucket of the
+    /// [layout](crate::Layout).
     ///
-    /// The two buckets of a key must have room for all its values. So for keys with several values a table needs more
-    /// free slots, or it [stashes](crate#what-finds-no-room) many pairs, and these cost more memory and time than free
-    /// slots do. With this number, the [capacity](Self::capacity) is still that of pairs, and is met at the load at which
-    /// the maplet with its stash is smallest. In the default layout, with values of 6 bits:
+    /// The two buckets of a key must have room for all its values. So for keys with several values, a table needs more
+    /// free slots. Otherwise many pairs are [stashed](crate#what-finds-no-room), and a stashed pair costs more memory
+    /// and time than free slots do. The [capacity](Self::capacity) still counts pairs: with this call, the maplet gets
+    /// the load at which the table and its stash together are smallest for this capacity. In the default layout, with
+    /// values of 6 bits:
     ///
-    /// | values per key | load | bits per pair | without the call | pairs that are stashed | without the call |
+    /// | values per key | load | bits per pair | bits per pair without the call | stashed pairs | stashed pairs without the call |
     /// |---|---|---|---|---|---|
     /// | 1 | 96 % | 16.8 | 16.8 | 0 | 0 |
     /// | 2 | 87 % | 18.6 | 26 | 0 | 4.1 % |
@@ -131,20 +131,20 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     /// | 4 | 63 % | 30 | 54 | 1.5 % | 14 % |
     /// | 8 | 46 % | 73 | 91 | 20 % | 36 % |
     ///
-    /// Up to as many values as a bucket has slots, few pairs are stashed. Beyond that, a layout with more slots stashes
-    /// fewer; and with more than two buckets have slots, the others of each key are always stashed.
-    /// [`figures`](Self::figures) says how many are.
+    /// If a key has no more values than a bucket has slots, few pairs are stashed. With more values, a layout with more
+    /// slots stashes fewer pairs. If a key has more values than its two buckets have slots, the others are always
+    /// stashed. [`figures`](Self::figures) says how many pairs are stashed.
     ///
-    /// If keys have different numbers of values, take one that few of them exceed. It is of no use where some keys have
-    /// most of the pairs: what these have is stashed at any load. A maplet that grows goes by its
-    /// [target load](Self::target_load) and not by a capacity: for it, this is an error.
+    /// If keys have different numbers of values, choose a number that few keys exceed. The call does not help if a few
+    /// keys have most of the pairs: their pairs are stashed at any load. In a growing maplet, this call is an error,
+    /// since a growing maplet has a [target load](Self::target_load) and no fixed capacity.
     ///
     /// # Examples
     ///
     /// ```
     /// use coucal::{CuckooMaplet, Error};
     ///
-    /// // In which three of 64 runs is a key?
+    /// // Which three of 64 runs have a key?
     /// let builder = CuckooMaplet::builder().capacity(30_000).value_bits(6).values_per_key(3);
     /// let runs = builder.clone().build()?;
     /// for key in 0..10_000 {
@@ -168,14 +168,15 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
 
 /// Growth of a maplet.
 impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
-    /// A maplet that [grows](crate#growth) with its pairs, as one that is [`growable`](Self::growable), but only
-    /// up to this number of pairs, which is at least the [`capacity`](Self::capacity).
+    /// Makes the maplet [grow](crate#growth) with its pairs, as [`growable`](Self::growable) does, but only up to
+    /// `pairs` pairs. This maximum must not be below the [`capacity`](Self::capacity).
     ///
-    /// The capacity may be left out. Then a maplet begins with 128 buckets, or with what this maximum needs if that
-    /// is less; or, with [long values](crate::CuckooMaplet#layouts), with what it needs to reach the maximum.
+    /// You can leave out the capacity. Then the maplet begins with 128 buckets, or with the buckets that this maximum
+    /// needs if these are fewer. With [long values](crate::CuckooMaplet#layouts), it begins with the buckets that it
+    /// needs to reach the maximum.
     ///
-    /// A layout that is named before is kept, and chosen at run time; with `layout::<Fp21x3>()` after this call, it is in
-    /// the type.
+    /// A layout that you named before this call is kept, but the type then has [`AnyLayout`]. To have the layout in the
+    /// type, name it after this call: `.max_capacity(pairs).layout::<Fp21x3>()`.
     ///
     /// # Examples
     ///
@@ -190,16 +191,21 @@ impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
         self.with_growth(Some(pairs))
     }
 
-    /// A maplet that [grows](crate#growth) with its pairs, as far as memory goes, or to 2^44 slots.
+    /// Makes the maplet [grow](crate#growth) with its pairs, as far as there is memory, up to 2^44 slots.
     ///
-    /// Neither a size nor a layout needs to be said. [`build`](Builder::build) chooses the layout by the
-    /// [`value_bits`](Builder::value_bits): the smallest in which growth does not end, and in which at most 2 % of
-    /// absent keys have a candidate when the maplet has doubled ten times (or when it is as large as its
-    /// [`max_capacity`](Self::max_capacity); or at most the [rate](Self::false_positive_rate) that it is given). With 1
-    /// to 3 bits that is [`Fp16x4`], with 4 to 8 [`Fp21x3`](crate::Fp21x3), with more [`Fp32x2`](crate::Fp32x2).
+    /// You need to set neither a size nor a layout. [`build`](Builder::build) chooses the layout by the
+    /// [`value_bits`](Builder::value_bits): the smallest one that meets two conditions.
     ///
-    /// A layout that is named before is kept, and chosen at run time. To have it in the type, name it after this call:
-    /// `.growable().layout::<Fp21x3>()`.
+    /// * Growth does not end early (before the maximum, if there is one).
+    /// * At most 2 % of absent keys have a candidate when the maplet has doubled ten times. With a
+    ///   [`max_capacity`](Self::max_capacity), this holds for the maplet of that size. With a
+    ///   [rate](Self::false_positive_rate), this rate takes the place of the 2 %.
+    ///
+    /// With neither a maximum nor a rate, the layout is [`Fp16x4`] for 1 to 3 bits, [`Fp21x3`](crate::Fp21x3) for 4 to
+    /// 8, and [`Fp32x2`](crate::Fp32x2) for more.
+    ///
+    /// A layout that you named before this call is kept, but the type then has [`AnyLayout`]. To have the layout in the
+    /// type, name it after this call: `.growable().layout::<Fp21x3>()`.
     ///
     /// # Examples
     ///
@@ -218,14 +224,14 @@ impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
     }
 }
 
-/// Constructors: for all else there is the [builder](CuckooMaplet::builder).
+/// Constructors. For all other choices, use the [builder](CuckooMaplet::builder).
 impl CuckooMaplet {
-    /// An empty maplet that holds `pairs` pairs of a key and a value of this many bits, copies included, with the
-    /// default layout and hasher.
+    /// Returns an empty maplet that holds `pairs` pairs, copies included, of a key and a value of `value_bits` bits,
+    /// with the default layout and hasher.
     ///
     /// # Panics
     ///
-    /// If `value_bits` is not between 1 and 10, or the pairs need more than 2^44 slots. It aborts, as `Vec` does, if
+    /// If `value_bits` is not between 1 and 10, or if the pairs need more than 2^44 slots. It aborts, as `Vec` does, if
     /// the allocator fails. `CuckooMaplet::builder().capacity(pairs).value_bits(bits).build()` returns an error
     /// instead.
     ///
@@ -245,7 +251,7 @@ impl CuckooMaplet {
         Self::with_capacity_and_hasher(pairs, value_bits, DefaultHashBuilder::default())
     }
 
-    /// A builder, which needs the [length of the values](MapletBuilder::value_bits).
+    /// Returns a builder. It needs the [length of the values](MapletBuilder::value_bits).
     ///
     /// # Examples
     ///
@@ -262,11 +268,11 @@ impl CuckooMaplet {
 }
 
 impl<S> CuckooMaplet<Fp16x4, S> {
-    /// As [`with_capacity`](CuckooMaplet::with_capacity), with this hasher.
+    /// Returns an empty maplet with this hasher, and otherwise as [`with_capacity`](CuckooMaplet::with_capacity) does.
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](CuckooMaplet::with_capacity).
+    /// In the cases of [`with_capacity`](CuckooMaplet::with_capacity).
     ///
     /// # Examples
     ///
@@ -284,8 +290,8 @@ impl<S> CuckooMaplet<Fp16x4, S> {
 }
 
 impl GrowableCuckooMaplet {
-    /// An empty maplet that grows with its pairs of a key and a value of this many bits, with the default hasher. No
-    /// size is needed, and no layout: [`growable`](MapletBuilder::growable) says which one it has.
+    /// Returns an empty maplet that grows with its pairs of a key and a value of `value_bits` bits, with the default
+    /// hasher. It needs no size and no layout: [`growable`](MapletBuilder::growable) says which layout it has.
     ///
     /// # Panics
     ///
@@ -308,12 +314,13 @@ impl GrowableCuckooMaplet {
         Self::with_hasher(value_bits, DefaultHashBuilder::default())
     }
 
-    /// An empty maplet that has room for `pairs` pairs, with values of this many bits, before it grows, with the default hasher.
+    /// Returns an empty maplet that has room for `pairs` pairs, with values of `value_bits` bits, before it grows. It
+    /// has the default hasher.
     ///
     /// # Panics
     ///
-    /// If `value_bits` is not between 1 and 23, or the pairs need more than 2^44 slots. With more than 20 bits, growth ends
-    /// at the [`max_capacity`](Self::max_capacity). It aborts, as `Vec` does, if the allocator fails.
+    /// If `value_bits` is not between 1 and 23, or if the pairs need more than 2^44 slots. (With more than 20 bits,
+    /// growth ends at the [`max_capacity`](Self::max_capacity).) It aborts, as `Vec` does, if the allocator fails.
     /// `GrowableCuckooMaplet::builder().capacity(pairs).value_bits(bits).build()` returns an error instead.
     ///
     /// # Examples
@@ -333,8 +340,8 @@ impl GrowableCuckooMaplet {
         Self::with_capacity_and_hasher(pairs, value_bits, DefaultHashBuilder::default())
     }
 
-    /// A builder of maplets that grow: for a maximum, a false-positive rate, another layout or another hasher, and for an
-    /// error in place of a panic.
+    /// Returns a builder of growing maplets: use it to set a maximum, a false-positive rate, another layout or another
+    /// hasher, or to get an error in place of a panic.
     ///
     /// # Examples
     ///
@@ -351,11 +358,11 @@ impl GrowableCuckooMaplet {
 }
 
 impl<S> GrowableCuckooMaplet<AnyLayout, S> {
-    /// As [`new`](GrowableCuckooMaplet::new), with this hasher.
+    /// Returns an empty maplet with this hasher, and otherwise as [`new`](GrowableCuckooMaplet::new) does.
     ///
     /// # Panics
     ///
-    /// As [`new`](GrowableCuckooMaplet::new).
+    /// In the cases of [`new`](GrowableCuckooMaplet::new).
     ///
     /// # Examples
     ///
@@ -371,11 +378,12 @@ impl<S> GrowableCuckooMaplet<AnyLayout, S> {
         built(GrowableCuckooMaplet::builder().value_bits(value_bits).hasher(hasher).build())
     }
 
-    /// As [`with_capacity`](GrowableCuckooMaplet::with_capacity), with this hasher.
+    /// Returns an empty maplet with this hasher, and otherwise as
+    /// [`with_capacity`](GrowableCuckooMaplet::with_capacity) does.
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](GrowableCuckooMaplet::with_capacity).
+    /// In the cases of [`with_capacity`](GrowableCuckooMaplet::with_capacity).
     ///
     /// # Examples
     ///
