@@ -1,6 +1,6 @@
-//! The default hasher, in a type of this crate; the stable hasher, and the one with a secret key.
+//! The default hasher, wrapped in a type of this crate; the stable hasher; and the hasher with a secret key.
 
-/// The methods of a `Hasher` for numbers, each with what it does with one.
+/// Defines the methods of a `Hasher` for numbers, each with the expression that writes one.
 macro_rules! write_numbers {
     ($this:ident, $value:ident => $($method:ident($number:ty): $write:expr;)*) => {$(
         #[inline]
@@ -25,17 +25,18 @@ pub use self::keyed::{KeyedHashBuilder, KeyedHasher};
 pub use self::stable::{StableHashBuilder, StableHasher};
 use crate::sync::{self, OnceLock};
 
-/// A hasher that [snapshots](crate#snapshots) and [merges](crate::Filter::merge) can compare with another one: every
+/// A hasher that [snapshots](crate#snapshots) and [merges](crate::Filter::merge) can compare with another hasher: every
 /// [`BuildHasher`], and [`NoHasher`]. You need not implement it.
 pub trait ComparedHasher {
-    /// Equal for hashers that hash alike, otherwise different except by chance.
+    /// Returns a number that is equal for hashers that give the same hashes, and otherwise differs, except by chance.
     #[doc(hidden)]
     fn check(&self) -> u64;
 }
 
 #[diagnostic::do_not_recommend]
 impl<S: BuildHasher> ComparedHasher for S {
-    /// The hash of a fixed input. It does not use the `Hash` of a type, whose calls may change with the standard library.
+    /// Returns the hash of a fixed input. It does not use the `Hash` implementation of a type, because its calls may
+    /// change with the standard library.
     fn check(&self) -> u64 {
         let mut hasher = self.build_hasher();
         hasher.write_u64(0x0123_4567_89ab_cdef);
@@ -44,11 +45,11 @@ impl<S: BuildHasher> ComparedHasher for S {
     }
 }
 
-/// In place of a hasher, for a filter whose items are hashed elsewhere: it takes [`Prehashed`] items, and those of your
-/// types that [know their hash](Item).
+/// Takes the place of a hasher in a filter whose items are hashed elsewhere. Such a filter takes [`Prehashed`] items,
+/// and values of your types that [know their hash](Item).
 ///
-/// A snapshot says that the items were hashed elsewhere, and only a type with `NoHasher` restores it. Which hash they
-/// have, only you know.
+/// A snapshot states that the items were hashed elsewhere, and only a type with `NoHasher` restores it. The snapshot
+/// does not state which hash function was used: only you know it.
 ///
 /// # Examples
 ///
@@ -77,27 +78,28 @@ impl ComparedHasher for NoHasher {
     }
 }
 
-/// The default hasher of a filter: fast, with a random seed of its own for each filter.
+/// The default hasher of a filter: fast, with its own random seed for each filter.
 ///
 /// The hashes differ from filter to filter and from run to run. A clone of the hasher has the same seed and gives the
-/// same hashes; so filters with clones share many of their [false
+/// same hashes, so filters with clones share many of their [false
 /// positives](crate::cookbook#one-filter-per-tenant-or-one-for-all). The algorithm (today foldhash, in its quality
 /// variant) may change in any release: do not store these hashes.
 ///
-/// To a filter, two items with the same hash are one item. In all families of keys that the tests try
-/// (short strings, pairs and triples of them, integers, tuples, byte strings that differ in one bit,
-/// paths, numbers as text), no two keys have the same hash. Integers of one value may have the same
-/// hash in all widths: whether `7_u32` and `7_u64` are one item depends on the hasher, so do not mix
-/// types. If you implement [`Hash`](core::hash::Hash) yourself, mark where each part ends, as the
-/// standard library does: otherwise `("a", "bc")` and `("ab", "c")` are one item.
+/// To a filter, two items with the same hash are one item. In all families of keys that the tests try (short strings,
+/// pairs and triples of them, integers, tuples, byte strings that differ in one bit, paths, numbers as text), no two
+/// keys have the same hash. Integers of equal value and different width may have the same hash: whether `7_u32` and
+/// `7_u64` are one item depends on the hasher, so do not mix types. If you implement [`Hash`](core::hash::Hash)
+/// yourself, mark the end of each part, as the standard library does: otherwise `("a", "bc")` and `("ab", "c")` are one
+/// item.
 ///
 /// # Keys from an adversary
 ///
-/// The seed protects against accidents, and against keys that were chosen without seeing the filter's
-/// answers. It does not protect against an attacker who studies this hasher and sees answers or
-/// times. For keys from an adversary use a keyed hash: a [`KeyedHashBuilder`], or `std::hash::RandomState` for a filter
-/// that is never restored. The [cookbook](crate::cookbook#keys-from-an-adversary) says what it costs. With any
-/// hasher, whoever sees the answers finds false positives by trial: in a full filter of the default
+/// The seed protects against accidents, and against keys that were chosen without seeing the filter's answers. It does
+/// not protect against an attacker who studies this hasher and sees answers or times. For keys from an adversary use a
+/// keyed hash: a [`KeyedHashBuilder`], or `std::hash::RandomState` for a filter that is never restored. The
+/// [cookbook](crate::cookbook#keys-from-an-adversary) says what it costs.
+///
+/// With any hasher, an adversary who sees the answers finds false positives by trial: in a full filter of the default
 /// layout, about one random key in 8,000.
 ///
 /// # Examples
@@ -130,18 +132,19 @@ pub struct DefaultHashBuilder(SeedableRandomState);
 pub struct DefaultHasher(FoldHasher<'static>);
 
 impl Default for DefaultHashBuilder {
-    /// With a new random seed.
+    /// Returns a hasher with a new random seed.
     fn default() -> Self {
-        // Quality and not fast: under 1 ns more, and `hash_of` hands these hashes out.
+        // The quality variant and not the fast one: it takes less than 1 ns more, and `hash_of` returns these hashes to
+        // users.
         //
-        // A seed of our own: those of `foldhash::RandomState` come from the address of the stack,
-        // which threads that live one after the other share.
+        // Our own seed: the seeds of `foldhash::RandomState` come from the address of the stack, and threads that live
+        // one after the other have the same address.
         Self(SeedableRandomState::with_seed(sync::random_seed(), shared_seed()))
     }
 }
 
-/// The part of the seed that all filters of a process share. Not foldhash's own: to make that one, it
-/// asks for a box, and aborts if there is no memory for it.
+/// Returns the part of the seed that all filters of a process share. It is not foldhash's own, because foldhash
+/// allocates a box for it, and aborts if there is no memory.
 fn shared_seed() -> &'static SharedSeed {
     static SHARED: OnceLock<SharedSeed> = OnceLock::new();
     SHARED.get_or_init(|| SharedSeed::from_u64(sync::random_seed()))
@@ -169,19 +172,19 @@ impl fmt::Debug for DefaultHasher {
     }
 }
 
-/// A signed number as an unsigned one: 0, -1, 1, -2, 2, ... become 0, 1, 2, 3, 4, ...
+/// Maps a signed number to an unsigned one: 0, -1, 1, -2, 2, ... become 0, 1, 2, 3, 4, ... A number of 64 bits becomes
+/// one of 64 bits.
 ///
-/// foldhash multiplies `x ^ seed` by a constant and folds the product. For `x` and `!x`, complements
-/// of each other, the folds are equal once in some 2^25 seeds: of the 2^18 numbers about zero, two
-/// hashed alike under one seed in 200. The numbers about zero as unsigned ones are no complements. One of 64 bits becomes
-/// one of as many. (Shorter ones do not need it alone, and stay: an untyped literal is an `i32`, and is found as the
-/// same `u64`.)
+/// foldhash multiplies `x ^ seed` by a constant and folds the product. For `x` and its complement `!x`, the folds are
+/// equal under one in some 2^25 seeds: among the 2^18 numbers closest to zero, two had the same hash under one seed in
+/// 200. After this mapping, numbers close to zero are not complements of each other. (Shorter numbers alone do not need
+/// the mapping, and are not mapped: an untyped literal is an `i32`, and a lookup of the same number as `u64` finds it.)
 #[inline]
 fn zigzag(value: i128) -> u128 {
     ((value << 1) ^ (value >> 127)).cast_unsigned()
 }
 
-/// Forwards each method: those for integers are faster than `write` with the bytes of the integer.
+/// Forwards each method: the methods for integers are faster than `write` with the bytes of the integer.
 impl Hasher for DefaultHasher {
     #[inline]
     fn finish(&self) -> u64 {
@@ -193,7 +196,7 @@ impl Hasher for DefaultHasher {
         self.0.write(bytes);
     }
 
-    // Other numbers are written as one of these.
+    // Numbers of other types are written as one of these.
 
     write_numbers! { self, value =>
         write_u8(u8): self.0.write_u8(value);
@@ -213,7 +216,8 @@ mod tests {
     use super::*;
     use core::hash::Hash;
 
-    /// Seeds under which foldhash gives these keys one hash; with other pointers it is another function.
+    /// Under these seeds, foldhash gives both keys the same hash. With pointers of another length it is another
+    /// function.
     #[test]
     fn complements_hash_apart() {
         fn check(shared: u64, seed: u64, [a, b]: [impl Hash; 2]) {

@@ -1,4 +1,4 @@
-//! The kinds of filters that users build, and their builders: each hashes its items and calls the table.
+//! The kinds of filters that users build, and their builders. Each kind hashes its items and calls the table.
 
 pub(crate) mod builder;
 pub(crate) mod expiring;

@@ -1,7 +1,7 @@
-//! From what the user wants (items, a rate) to a layout and a number of buckets. Pure functions.
+//! Chooses a layout and a number of buckets for a request (items, a rate). Pure functions.
 //!
-//! **Invariant:** a table of the size that is found holds as many items as were asked for, at a rate that is no higher;
-//! where there is none, that is an error.
+//! **Invariant:** a table of the resulting size holds at least the requested number of items, at a rate no higher than
+//! requested. If no table does, the result is an error.
 
 mod crowds;
 mod rates;
@@ -12,83 +12,85 @@ pub(crate) use self::rates::{false_positive_rate, false_positive_rate_of_grown};
 use crate::error::Error;
 use crate::layout::{self, LayoutId, Properties};
 
-/// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
+/// The maximum number of stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 pub(crate) const MAX_STRIPES: usize = 4096;
 
-/// The maximum number of slots of a table, just below 2^44. The format of snapshots has this number: no header says more,
-/// and that of a growing table without a maximum says as many.
+/// The maximum number of slots of a table, just below 2^44. The format of snapshots fixes this number: no header states
+/// more slots, and the header of a growing table without a maximum states this number.
 const MAX_SLOTS: u64 = 4096 * ((1 << 32) - 9);
 
-// Each stripe counts its slots in use with 32 bits, and some stripes have one bucket more than the others.
+// Each stripe counts its slots in use in 32 bits, and some stripes have one bucket more than the others.
 const _: () = assert!(MAX_SLOTS / MAX_STRIPES as u64 + layout::MAX_SLOTS as u64 <= u32::MAX as u64);
 
-/// The buckets that a growing table begins with at the least: fewer have too few pairs.
+/// The minimum initial number of buckets of a growing table: fewer buckets form too few pairs.
 const MIN_FIRST: u64 = 32;
-/// The buckets that it begins with where nothing is said of its size: 1 KiB.
+/// The initial number of buckets of a growing table whose size was not requested: 1 KiB.
 const DEFAULT_FIRST: u64 = 128;
-/// One in this many slots in use may be one that a split has doubled: with more of them a table does not grow any
-/// further.
+/// At most one in this many slots in use may hold an entry that a split has doubled: with more of them, a table does
+/// not grow further.
 pub(crate) const MAX_DOUBLED: u64 = 4;
-/// Bits of a slot beside the value with which growth does not end: a new entry knows 7 bits beyond its bucket.
+/// The number of bits of a slot, beside the value, with which growth does not end: a new entry knows 7 bits beyond its
+/// bucket.
 const ENDLESS_BITS: u32 = 12;
-/// A rate holds up to this number of items in a growing table for which no maximum was given.
+/// A growing table without a maximum keeps its rate up to this number of items.
 pub(crate) const ENDLESS_ITEMS: u64 = 1 << 40;
-/// The highest rate of a growing table whose layout is chosen without one: at its maximum, or after ten doublings.
+/// The highest rate of a growing table if its layout is chosen without a requested rate. It is the rate at the maximum,
+/// or after ten doublings without a maximum.
 const MAX_CHOSEN_RATE: f64 = 0.02;
-/// The same of a filter that forgets: there, a false positive is a new item that is taken for seen.
+/// The same for an expiring filter, where a false positive is a new item that is taken for one that was seen.
 const MAX_CHOSEN_RATE_OF_EXPIRING: f64 = 0.004;
 /// The lowest target load of a growing table that a builder may request, in thousandths.
 pub(crate) const MIN_TARGET_LOAD: u32 = 500;
-/// How far the load of a growing table goes beyond the target before a bucket is split: the load is that
-/// of a sample, which is not exact.
+/// How far the load of a growing table exceeds the target before a bucket is split: the load is estimated from a
+/// sample, which is not exact.
 pub(crate) const LOAD_MARGIN: f64 = 0.01;
 
-/// What the user wants.
+/// The options of the user.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
-    /// The number of items that the filter holds; for a growing filter, before it grows.
+    /// The number of items that the filter holds; in a growing filter, before it grows.
     pub(crate) capacity: Option<u64>,
-    /// Whether it grows.
+    /// Whether the filter grows.
     pub(crate) grows: bool,
-    /// The number of items that a growing filter holds at its maximum size; without it, as many as its
-    /// layout can have.
+    /// The number of items that a growing filter holds at its maximum size. `None`: as many as its layout can have.
     pub(crate) max_capacity: Option<u64>,
-    /// The most memory that it may take, in bytes. No size follows from it here: the builder finds how many items it
-    /// has room for.
+    /// The maximum memory in bytes. `Sizing` ignores it: the builder finds the number of items for which the memory has
+    /// room.
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) snapshot_bytes: Option<u64>,
     /// The highest acceptable false-positive rate of a filter that holds all these items.
     pub(crate) rate: Option<f64>,
-    /// The target load of a growing filter, in thousandths; without it, that of the layout.
+    /// The target load of a growing filter, in thousandths. `None`: that of the layout.
     pub(crate) target_load: Option<u32>,
-    /// Bits of the value in each slot of a maplet, or of the generation; `None` for a filter that never forgets.
+    /// The number of bits of the value, or of the generation, in each slot. `None` for a filter that is neither a
+    /// maplet nor an expiring filter.
     pub(crate) value_bits: Option<u32>,
-    /// Whether it forgets.
+    /// Whether it is an expiring filter.
     pub(crate) expires: bool,
-    /// The layout that was named, if one was.
+    /// The layout, if it was named.
     pub(crate) only: Option<LayoutId>,
-    /// The values per key of a maplet of fixed size, or the copies per item of a filter; one if nothing is said.
+    /// The number of values per key of a maplet of fixed size, or of copies per item of a filter. `None`: one.
     pub(crate) values_per_key: Option<u32>,
 }
 
-/// The table that a layout needs for a request.
+/// The size of the table that a layout needs for a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizing {
     pub(crate) layout: LayoutId,
-    /// The buckets that it begins with.
+    /// The initial number of buckets.
     pub(crate) initial: u64,
     /// The maximum number of buckets.
     pub(crate) buckets: u64,
-    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
+    /// The target load of a growing table, in thousandths. 0 for a table of fixed size.
     pub(crate) target_load: u32,
-    /// Bits of the value in each slot; 0 in a filter.
+    /// The number of bits of the value in each slot. 0 in a filter.
     pub(crate) value_bits: u32,
-    /// The items that it is for at its maximum size.
+    /// The number of items that the table is for at its maximum size.
     pub(crate) max_capacity: u64,
 }
 
 impl Sizing {
-    /// The sizing of a layout, whatever its rate.
+    /// Returns the sizing of a layout, whatever its rate.
     pub(crate) fn of(layout: LayoutId, request: Request) -> Result<Self, Error> {
         if request.grows {
             return Self::of_growing(layout, request);
@@ -119,14 +121,14 @@ impl Sizing {
         let extra_bits = properties.extra_bits(value_bits);
         let doublings = doublings(extra_bits);
         let slots = properties.slots as u64;
-        // With a capacity, what it needs; without one, the default or what the maximum needs.
+        // With a capacity, the size that it needs. Without one, the default, or less if the maximum needs less.
         let first = |most: u64| match capacity {
             0 => Ok(DEFAULT_FIRST.min(most).max(MIN_FIRST)),
             _ => buckets_for(properties, capacity, load).map(|needed| needed.max(MIN_FIRST)),
         };
         let (initial, buckets) = if let Some(items) = max_capacity {
             let most = buckets_for(properties, items, load)?;
-            // No less than from where it can come so far: doublings are counted in levels.
+            // At least the size from which `doublings` doublings reach the maximum: doublings are counted in levels.
             let with_doubled = most + most / MAX_DOUBLED;
             let least = with_doubled.next_power_of_two().checked_shr(doublings).unwrap_or(0);
             let initial = first(most)?.max(least);
@@ -142,7 +144,7 @@ impl Sizing {
         Ok(Self { layout, initial, buckets, target_load, value_bits, max_capacity })
     }
 
-    /// The sizing of the layout that was named, or else of the one that suits best.
+    /// Returns the sizing of the named layout, or else of the best one for the request.
     pub(crate) fn new(request: Request) -> Result<Self, Error> {
         if let Some(rate) = request.rate
             && !(rate > 0.0 && rate < 1.0)
@@ -155,24 +157,24 @@ impl Sizing {
         }
     }
 
-    /// The sizing of a layout, or an error if its rate is too high.
+    /// Returns the sizing of a layout, or an error if its rate is too high.
     fn within(layout: LayoutId, request: Request) -> Result<Self, Error> {
         let sizing = Self::of(layout, request)?;
         let reached = sizing.rate(request);
         if request.rate.is_none_or(|rate| reached <= rate) {
             return Ok(sizing);
         }
-        // If only the target load is in the way, it is better to say which layout reaches the rate.
+        // If only the target load prevents it, the error still names the layout that reaches the rate.
         let with_other_load = Request { target_load: None, ..request };
         let smallest = Self::smallest(request).or_else(|_| Self::smallest(with_other_load))?;
         Err(Error::RateOutOfReach { one_in: one_in(reached), other: Some(smallest.layout.name()) })
     }
 
-    /// The sizing of the layout with the smallest table, its stash included, that reaches the rate; without a rate, among
-    /// the layouts whose fingerprints are no shorter than the default layout's. If two tables have the
-    /// same size, the layout with the shorter fingerprints is chosen: the other is no faster.
+    /// Returns the sizing of the layout with the smallest table, its stash included, that reaches the rate. Without a
+    /// rate, it chooses among the layouts whose fingerprints are no shorter than those of the default layout. If two
+    /// tables have the same size, it chooses the layout with the shorter fingerprints: the other is no faster.
     fn smallest(request: Request) -> Result<Self, Error> {
-        // No layout stores longer values.
+        // No layout stores longer values than this one.
         request.value_bits_of(LayoutId::Fp32x2)?;
         let most = request.rate.unwrap_or(match (request.grows, request.expires) {
             (false, _) => 1.0,
@@ -184,30 +186,30 @@ impl Sizing {
         if let Some(sizing) = suiting.min_by_key(|sizing| sizing.bits(request)) {
             return Ok(sizing);
         }
-        // A layout whose table is too large, or cannot be as full, might have suited. Otherwise the longest
-        // fingerprints have the lowest rate.
+        // If the table of a layout would be too large, or the layout does not allow the load, that layout might have
+        // reached the rate: return its error. Otherwise the longest fingerprints have the lowest rate.
         let last = Self::of_each_layout(request).try_fold(None, |_, sizing| sizing.map(Some))?;
-        let sizing = last.expect("a layout stores the values");
+        let sizing = last.expect("at least one layout stores the values");
         if request.rate.is_none() {
             return Ok(sizing);
         }
         Err(Error::RateOutOfReach { one_in: one_in(sizing.rate(request)), other: None })
     }
 
-    /// The memory of the buckets and, with [`values_per_key`](Request::values_per_key), of what is stashed at the
-    /// capacity, in bits.
+    /// Returns the memory of the buckets, in bits. With [`values_per_key`](Request::values_per_key), it includes the
+    /// entries that are stashed at the capacity.
     fn bits(self, request: Request) -> u128 {
         let stashed =
             request.room_in(self.layout).map_or(0, |room| room.stashed_bits(self.max_capacity));
         u128::from(self.buckets) * u128::from(u64::BITS) + stashed
     }
 
-    /// The false-positive rate that counts for a request: of a table that holds all its items.
+    /// Returns the false-positive rate that a request limits: the rate of a table that holds all its items.
     fn rate(self, request: Request) -> f64 {
         let slots = self.layout.properties().slots as u64;
         self.false_positive_rate_at(match request.max_capacity {
             Some(items) => items,
-            // What the smallest table holds it may be given.
+            // The smallest table may get as many items as it has slots for.
             None if !request.grows => {
                 request.items().max(if self.buckets == 2 { 2 * slots } else { 0 })
             }
@@ -218,8 +220,7 @@ impl Sizing {
         })
     }
 
-    /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
-    /// length.
+    /// Returns the sizing of each layout that may be chosen for the request, in ascending order of fingerprint lengths.
     fn of_each_layout(request: Request) -> impl Iterator<Item = Result<Self, Error>> {
         let candidates = LayoutId::of_tables(request.grows).filter(move |&layout| {
             let is_long = layout as u8 >= LayoutId::Fp16x4 as u8 || request.rate.is_some();
@@ -228,7 +229,8 @@ impl Sizing {
         candidates.map(move |layout| Self::of(layout, request))
     }
 
-    /// The number of buckets of a table that has grown to hold this number of items, if it grows.
+    /// Returns the number of buckets of a table that holds this number of items; if the table grows, after it has grown
+    /// for them.
     pub(crate) fn buckets_with(self, items: u64) -> u64 {
         let Self { layout, initial, buckets, target_load, value_bits, .. } = self;
         if target_load == 0 {
@@ -240,14 +242,15 @@ impl Sizing {
         needed.map_or(buckets, |needed| needed.min(buckets))
     }
 
-    /// The false-positive rate of a table that holds this number of items, to which it has grown from its initial size
-    /// if it grows. With more items than its maximum size is for, it is that of a fuller table.
+    /// Returns the false-positive rate of a table that holds this number of items; if the table grows, after it has
+    /// grown from its initial size to hold them. With more items than its maximum size is for, it is the rate of a
+    /// table of the maximum size that is fuller.
     pub(crate) fn false_positive_rate_at(self, items: u64) -> f64 {
         self.false_positive_rate_with(items, 0.0)
     }
 
-    /// As [`false_positive_rate_at`](Self::false_positive_rate_at), where merges have made the entries of a growing
-    /// table weigh `more` than those of as many inserts.
+    /// As [`false_positive_rate_at`](Self::false_positive_rate_at), if merges have added `more` to the weight that the
+    /// entries of a growing table have after as many inserts.
     pub(crate) fn false_positive_rate_with(self, items: u64, more: f64) -> f64 {
         let Self { layout, buckets, target_load, value_bits, .. } = self;
         let properties = layout.properties();
@@ -258,18 +261,18 @@ impl Sizing {
         false_positive_rate_of_grown(properties, weight, value_bits)
     }
 
-    /// Returns the sum of 2^-n over all entries of a growing table that has grown to hold this number of items, where n
-    /// is how many bits of its position an entry knows.
+    /// Returns the sum of 2^-n over all entries of a growing table that has grown to hold this number of items, where
+    /// an entry knows n bits of its position.
     pub(crate) fn weight_at(self, items: u64) -> f64 {
         let Self { layout, initial, buckets: max_buckets, target_load, value_bits, .. } = self;
         let properties = layout.properties();
         let items = items as f64;
         let items_per_bucket = properties.slots as f64 * (share(target_load) + LOAD_MARGIN);
-        // Not `clamp`: with its panic, every program would have the code that prints floating-point numbers.
+        // Not `clamp`: its panic would add the code that prints floating-point numbers to every program.
         let buckets = (items / items_per_bucket).max(initial as f64).min(max_buckets as f64);
         let while_growing = items.min(buckets * items_per_bucket);
         let extra_bits = properties.extra_bits(value_bits);
-        // What comes after that knows what entries of the last level know.
+        // Later entries know as many bits as entries of the last level.
         let level = (buckets as u64).ilog2();
         let later = (items - while_growing) * (-f64::from(level + extra_bits)).exp2();
         weight(while_growing, initial, buckets, extra_bits) + later
@@ -277,13 +280,13 @@ impl Sizing {
 }
 
 impl Request {
-    /// The capacity, 0 without one.
+    /// Returns the capacity, or 0 without one.
     pub(crate) fn items(self) -> u64 {
         self.capacity.unwrap_or(0)
     }
 
-    /// Whether a table of this layout can grow from `initial` to `most` buckets, and holds the items of the request
-    /// then. It may have grown from another initial size than would be chosen now.
+    /// Returns whether a table of this layout can grow from `initial` to `most` buckets, and then holds the items of
+    /// the request. Its initial size may differ from the one that would be chosen now.
     pub(crate) fn may_grow(self, layout: LayoutId, initial: u64, most: u64) -> bool {
         let (Ok(_), Ok(load)) = (self.value_bits_of(layout), self.target_load_of(layout)) else {
             return false;
@@ -300,10 +303,10 @@ impl Request {
             && holds(most, max_capacity)
     }
 
-    /// What room a table of this layout has for the values of a key.
+    /// Returns the room that a table of this layout has for the values of a key.
     pub(crate) fn room_in(self, layout: LayoutId) -> Result<Room, Error> {
         let values_per_key = self.values_per_key.unwrap_or(1);
-        // One that grows goes by its target load.
+        // The size of a growing table follows from its target load.
         let most = |layout: LayoutId| if self.grows { 1 } else { Room::most_values(layout) };
         let has_room = |&layout: &LayoutId| (1..=most(layout)).contains(&values_per_key);
         if has_room(&layout) {
@@ -316,12 +319,12 @@ impl Request {
         Err(Error::ValuesPerKeyOutOfRange { layout, values_per_key, max, other })
     }
 
-    /// Bits of the value in each slot of a table of this layout; 0 for a filter.
+    /// Returns the number of bits of the value in each slot of a table of this layout. 0 for a filter.
     pub(crate) fn value_bits_of(self, layout: LayoutId) -> Result<u32, Error> {
         let Some(value_bits) = self.value_bits else {
             return Ok(0);
         };
-        // Where growth would end at a size that nobody chose, values leave it enough bits.
+        // If the user has chosen no size at which growth may end, values must leave enough bits for growth.
         let is_endless = self.grows && self.items() == 0 && self.max_capacity.is_none();
         let with_end = |layout: LayoutId| most_value_bits(layout.properties());
         let without_end = |layout: LayoutId| layout.properties().bits.saturating_sub(ENDLESS_BITS);
@@ -340,14 +343,14 @@ impl Request {
         })
     }
 
-    /// The target load of a growing table of this layout, in thousandths.
+    /// Returns the target load of a growing table of this layout, in thousandths.
     fn target_load_of(self, layout: LayoutId) -> Result<u32, Error> {
-        // No load at all is in the range of a layout that cannot grow.
+        // For a layout that cannot grow, the range of loads is empty.
         let growth = layout.properties().growth;
         let [target, max] =
             growth.map_or([0.0; 2], |growth| [growth.target_load, growth.max_target_load]);
         let load = self.target_load.unwrap_or(thousandths(target));
-        // A value may leave so short a core that kicks find less room.
+        // With a value, the core may be so short that kicks find less room.
         let max = thousandths(max).saturating_sub(if self.value_bits.is_some() { 10 } else { 0 });
         if (MIN_TARGET_LOAD..=max).contains(&load) {
             return Ok(load);
@@ -356,12 +359,13 @@ impl Request {
     }
 }
 
-/// The longest values that a table of this layout stores.
+/// Returns the maximum number of value bits that a table of this layout stores.
 ///
-/// The shorter a fingerprint is, the more items share it with both buckets. With more than 2b of them, some are
-/// stashed: at these lengths, that is expected in less than one table of 2^20 buckets in 30,000.
-/// And the fewer other buckets the entries of a bucket have, which costs load: with one bit less, large tables
-/// of most layouts would not hold the items that they are made for. In a growing table as many bits are core and ring.
+/// The shorter a fingerprint is, the more items have the same fingerprint and the same two buckets. With more than 2b
+/// of them, some are stashed: at these lengths, this is expected in less than one in 30,000 tables of 2^20 buckets.
+/// With shorter fingerprints, the entries of a bucket also have fewer other buckets, which lowers the reachable load:
+/// with one bit less, large tables of most layouts would not hold the items that they are made for. In a growing table,
+/// core and ring together have as many bits as the fingerprint.
 fn most_value_bits(layout: &Properties) -> u32 {
     let min_fingerprint_bits = match layout.slots {
         2 => 9,
@@ -372,7 +376,7 @@ fn most_value_bits(layout: &Properties) -> u32 {
     layout.bits - min_fingerprint_bits
 }
 
-/// Returns the layout with this name, if tables that grow, or do not, have it.
+/// Returns the layout with this name, if growing tables (`grows`) or tables of fixed size can have it.
 pub(crate) fn layout_named(grows: bool, name: &str) -> Result<LayoutId, Error> {
     let named = LayoutId::of_tables(grows).find(|layout| layout.name() == name);
     named.ok_or_else(|| no_such_layout(grows))
@@ -383,7 +387,7 @@ fn no_such_layout(grows: bool) -> Error {
     Error::NoSuchLayout { grows, names }
 }
 
-/// A share in thousandths, the nearest number; 0 if it is negative or not a number.
+/// Returns a share in thousandths, rounded to the nearest number. 0 if the share is negative or not a number.
 pub(crate) fn thousandths(share: f64) -> u32 {
     (1000.0 * share).round() as u32
 }
@@ -392,45 +396,44 @@ pub(crate) fn share(thousandths: u32) -> f64 {
     f64::from(thousandths) / 1000.0
 }
 
-/// For which number this is the rate of one in so many: rounded down, so the rate of one in that number is no lower.
+/// Returns `n` for a rate of one in `n`, rounded down: the rate of one in the result is no lower than `rate`.
 pub(crate) fn one_in(rate: f64) -> u64 {
     (1.0 / rate) as u64
 }
 
-/// A number as the API has it: of more than an address space has, that.
+/// Converts a number to the `usize` of the API. A number that is larger than the address space becomes its maximum.
 pub(crate) fn in_address_space(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// The most buckets that a table of this layout may have.
+/// Returns the maximum number of buckets of a table of this layout.
 fn most_buckets(layout: &Properties) -> u64 {
     MAX_SLOTS / layout.slots as u64 / 2 * 2
 }
 
-/// Whether growth to this maximum has no end in practice.
+/// Returns whether growth to this maximum does not end in practice.
 pub(crate) fn is_endless(layout: &Properties, max_buckets: u64) -> bool {
     max_buckets == most_buckets(layout)
 }
 
-/// How many times a table that begins with a power of two of buckets can double before one in [`MAX_DOUBLED`] slots in
-/// use is one that splits have doubled: with 7 extra bits, more often than there is memory for.
+/// Returns how many times a table can double before splits have doubled one in [`MAX_DOUBLED`] of its slots in use, if
+/// it begins with a power of two of buckets. With 7 extra bits, it doubles more often than there is memory for.
 fn doublings(extra_bits: u32) -> u32 {
     extra_bits + (1 << extra_bits) / MAX_DOUBLED as u32
 }
 
-/// How many entries splits have doubled in a table that has grown from `initial` to `most` buckets, at the most: so
-/// many of so many items.
+/// Returns the maximum share of items of which splits have doubled an entry, in a table that has grown from `initial`
+/// to `most` buckets: the first number out of the second.
 ///
-/// An entry that is inserted at level L knows L + T bits, and is doubled by each level from L + T on. Of 2^D items, 1
-/// is there at first, and 2^L more come with each level L. So of 2^T items of a table of D doublings, D - T were
-/// doubled.
+/// An entry that is inserted at level L knows L + T bits, and each level from L + T on doubles it. Of 2^D items, 1 is
+/// there at first, and each level L adds 2^L. So in a table of D doublings, D - T of 2^T items were doubled.
 fn doubled_share(initial: u64, most: u64, extra_bits: u32) -> (u64, u64) {
     let wanted = most.div_ceil(1 << initial.ilog2()).next_power_of_two().ilog2();
     (wanted.min(doublings(extra_bits)).saturating_sub(extra_bits).into(), 1 << extra_bits)
 }
 
-/// The number of buckets of a table that has grown from `initial` buckets to hold `items` items at this load, with room
-/// for what splits have doubled on the way.
+/// Returns the number of buckets of a table that has grown from `initial` buckets to hold `items` items at this load,
+/// with room for the entries that splits have doubled.
 fn buckets_of_grown(
     layout: &Properties,
     items: u64,
@@ -444,14 +447,14 @@ fn buckets_of_grown(
     Ok(buckets_for(layout, items.saturating_add(doubled), load)?.max(initial))
 }
 
-/// The number of buckets of a table that holds `items` items at this load.
+/// Returns the number of buckets of a table that holds `items` items at this load.
 ///
-/// Two buckets hold any items that they have slots for. In larger tables, the load at which the first item finds no
-/// room scatters around a mean, and the smaller the table, the wider: so a table has spare
-/// slots, in proportion to the items and to their square root. (What finds none all the same is stashed.)
+/// Two buckets hold any items for which they have slots. In larger tables, the load at which the first item finds no
+/// room scatters around a mean, and it scatters more in smaller tables. So a table has spare slots, in proportion to
+/// the items and to their square root. (An item that still finds no room is stashed.)
 ///
-/// A snapshot is restored only if its sizes are those of this function, so the result must be the same
-/// on every machine: all operations here are exactly rounded (IEEE 754).
+/// A snapshot is restored only if its sizes are those of this function, so the result must be the same on every
+/// machine: all operations here are exactly rounded (IEEE 754).
 pub(crate) fn buckets_for(layout: &Properties, items: u64, load: f64) -> Result<u64, Error> {
     let pair = 2 * layout.slots as u64;
     if items <= pair {
@@ -459,7 +462,7 @@ pub(crate) fn buckets_for(layout: &Properties, items: u64, load: f64) -> Result<
     }
     let n = items as f64;
     let loaded = (n / load + layout.scatter * n.sqrt()) / layout.slots as f64;
-    // Exact: far below 2^53. More than fits is `u64::MAX`.
+    // Exact: far below 2^53. A number that is too large becomes `u64::MAX`.
     let pairs = (loaded / 2.0).ceil() as u64;
     if pairs > MAX_SLOTS / pair {
         return Err(Error::CapacityOverflow { capacity: in_address_space(items) });
@@ -478,12 +481,12 @@ mod tests {
         Request { capacity: Some(capacity), rate, ..Request::default() }
     }
 
-    /// The rate of a layout that counts for a request.
+    /// The rate of a layout that a request limits.
     fn rate_of(layout: LayoutId, request: Request) -> f64 {
         Sizing::of(layout, request).unwrap().rate(request)
     }
 
-    /// The sizing reaches any rate, and no layout with a smaller table does. One that grows may reach no such rate.
+    /// The sizing reaches any rate, and no layout with a smaller table does. A growing table may not reach the rate.
     #[test]
     fn the_smallest_that_reaches_the_rate() {
         for items in [0, 1, 4, 10, 100, 1000, 100_000] {
@@ -522,23 +525,23 @@ mod tests {
         assert_eq!(error, Some(expected));
     }
 
-    /// A fixed layout that cannot reach the rate names the smallest that can.
+    /// The error of a named layout that cannot reach the rate names the smallest layout that can.
     #[test]
     fn an_error_names_the_layout_that_does() {
         let error = Sizing::within(Fp8x8, fixed(10_000, Some(0.0001))).err().unwrap();
         let reached = one_in(rate_of(Fp8x8, fixed(10_000, None)));
         let layout = Some("SemiSorted17x4");
         assert_eq!(error, Error::RateOutOfReach { one_in: reached, other: layout });
-        assert!(error.to_string().ends_with(": SemiSorted17x4 reaches the rate"), "{error}");
+        assert!(error.to_string().contains(": SemiSorted17x4 reaches the rate, "), "{error}");
         assert!(Sizing::within(SemiSorted17x4, fixed(10_000, Some(0.0001))).is_ok());
 
-        // None can: then the error tells the lowest rate there is.
+        // If no layout can, the error states the lowest rate of all layouts.
         let error = Sizing::within(Fp16x4, fixed(10_000, Some(1e-12))).err();
         let one_in = one_in(rate_of(Fp32x2, fixed(10_000, None)));
         assert_eq!(error, Some(Error::RateOutOfReach { one_in, other: None }));
     }
 
-    /// The smallest table holds two buckets of items, whatever it is built for: no fewer count for its rate.
+    /// The smallest table keeps its rate with two buckets full of items, also if it is built for fewer.
     #[test]
     fn a_table_for_nothing_keeps_its_rate() {
         for (items, rate, layout) in [(0, 0.05, "Fp9x7"), (3, 0.02, "Fp10x6"), (0, 1e-9, "Fp32x2")]
@@ -582,7 +585,7 @@ mod tests {
         LayoutId::ALL.iter().copied().for_each(check);
     }
 
-    /// Of two layouts that reach the rate, the table of the one is smaller, and with its stash larger.
+    /// Of two layouts that reach the rate, the first has the larger table, but the smaller sum of table and stash.
     #[test]
     fn what_is_stashed_counts_where_a_layout_is_chosen() {
         let request = Request { values_per_key: Some(6), ..fixed(1_000_000, Some(2e-6)) };
@@ -603,10 +606,10 @@ mod tests {
         }
     }
 
-    /// Against the sum over all values of a fingerprint.
+    /// Compares the predicted rate with the sum over all values of a fingerprint.
     #[test]
     fn fingerprints_are_equal_by_chance_as_often_as_predicted() {
-        // 254 values of one in 256 each, and one of two in 256.
+        // 254 values have a probability of 1/256 each, and one value has 2/256.
         let equal = 254.0 / 256_f64.powi(2) + (2.0 / 256_f64).powi(2);
         let predicted = 1.0 - (1.0 - equal).powf(16.0 * 0.5);
         let stated = false_positive_rate(Fp8x8.properties(), 8.0 * 0.5, 0);
@@ -622,7 +625,7 @@ mod tests {
         Request { grows: true, ..fixed(capacity, None) }
     }
 
-    /// Requests of any magnitude that every layout can fulfil, and an item number for each.
+    /// Requests of any magnitude that every layout can fulfil, with two numbers of items.
     fn requests() -> impl Strategy<Value = (Request, [u64; 2])> {
         let items = || (0..36_u32).prop_flat_map(|bits| 0..=1_u64 << bits);
         let load = prop_oneof![Just(None), (MIN_TARGET_LOAD..=750).prop_map(Some)];
@@ -632,12 +635,12 @@ mod tests {
         })
     }
 
-    /// A growing table that begins with `initial` buckets, and has `buckets` at the most.
+    /// A growing table that begins with `initial` buckets, and has at most `buckets`.
     fn grown(layout: LayoutId, initial: u64, buckets: u64, target_load: u32) -> Sizing {
         Sizing { target_load, ..Sizing::of_table(layout, initial, buckets) }
     }
 
-    /// The table of a growing filter, whatever is requested.
+    /// Checks the table of a growing filter for any request.
     fn check(layout: LayoutId, request: Request, [fewer, more]: [u64; 2]) {
         let sizing = Sizing::of(layout, request).unwrap();
         let Sizing { initial, buckets, target_load, .. } = sizing;
@@ -653,7 +656,7 @@ mod tests {
         assert!(room(initial) >= request.items() as f64 && room(buckets) >= max_capacity as f64);
         // With two buckets less it would be too small.
         let needed = |items| buckets_for(properties, items, load).unwrap();
-        // With what splits double on the way.
+        // With room for the entries that splits double.
         let (times, of) = doubled_share(initial, buckets, extra_bits);
         let share = times as f64 / of as f64;
         let least = needed((max_capacity as f64 * (1.0 + share)) as u64);
@@ -665,7 +668,7 @@ mod tests {
         } else {
             first
         };
-        // A larger one only if it could not come so far otherwise.
+        // The table begins larger only if it could not reach the maximum otherwise.
         let reached =
             |initial: u64| 2_f64.powi((initial.ilog2() + doublings(extra_bits)).cast_signed());
         assert!(initial >= first && reached(initial) >= buckets as f64);
@@ -694,7 +697,7 @@ mod tests {
         crate::for_each_layout!(that grows: sizing_of_each_growing_layout);
     }
 
-    /// The closed formula against a sum, item by item: each knows the bits of its level and `extra_bits` more.
+    /// Compares the closed formula with a sum over the items: each knows the bits of its level and `extra_bits` more.
     #[test]
     fn the_weight_is_the_sum_over_all_entries() {
         fn check(layout: LayoutId, initial: u64, max_buckets: u64, load: u32) {
@@ -724,8 +727,8 @@ mod tests {
         check(Fp32x2, 32, 32 << 12, 690);
     }
 
-    /// Cores are drawn from 2^k - 1 values, and positions are bits of the hash; the rate of a table that
-    /// doubled D times is what the documentation says, for every D: 2b·load·2^-(w-1)·(1 + D).
+    /// Cores are drawn from 2^k - 1 values, and positions are bits of the hash. The rate of a table that has doubled D
+    /// times is the documented one, for every D: 2b·load·2^-(w-1)·(1 + D).
     #[test]
     fn the_rate_of_a_grown_table() {
         fn check(layout: LayoutId) {
@@ -744,7 +747,7 @@ mod tests {
                 let expected = of_pairs(equal);
                 assert!((rate / expected - 1.0).abs() < 0.002, "{doublings}: {rate}, {expected}");
                 let documented = of_pairs((1.0 - f64::from(properties.bits)).exp2());
-                // Which counts the core 0, and no item has it.
+                // The documented formula counts the core 0, which no item has.
                 assert!(
                     (rate / documented - 1.0).abs() < 0.005 + 1.0 / cores,
                     "{rate}, {documented}"
@@ -754,11 +757,11 @@ mod tests {
         LayoutId::of_tables(true).for_each(check);
     }
 
-    /// Against a simulation of the generations: how many entries there are of each number of known bits.
+    /// Compares with a simulation of the levels, which counts the entries for each number of known bits.
     #[test]
     fn a_table_doubles_until_too_many_entries_are_doubled() {
         for extra_bits in 1..12 {
-            // Of a table that begins with one item: entries by the bits that they know beyond their bucket.
+            // The table begins with one item. Entries are counted by the bits that they know beyond their bucket.
             let mut entries = vec![0_u64; extra_bits as usize + 1];
             entries[extra_bits as usize] = 1;
             let (mut items, mut most) = (1_u64, None);
@@ -767,8 +770,8 @@ mod tests {
                 if most.is_none() && (all - items) * MAX_DOUBLED > items {
                     most = Some(doublings - 1);
                 }
-                // As many more come, and then each bucket tells one bit more. Those that know nothing beyond
-                // their bucket are in two, and know nothing beyond these.
+                // The number of items doubles, and then each bucket stands for one bit more. Entries that know no bit
+                // beyond their bucket are doubled, and know no bit beyond their two buckets.
                 entries[extra_bits as usize] += items;
                 items *= 2;
                 let void = entries.remove(0);
@@ -781,8 +784,8 @@ mod tests {
         assert_eq!([1, 5, 7].map(doublings), [1, 13, 39]);
     }
 
-    /// Without a capacity a table begins with 1 KiB, or with all that its maximum needs; without a maximum it
-    /// ends where memory does, but with short rings.
+    /// Without a capacity, a table begins with 1 KiB, or with less if its maximum needs less. Without a maximum, growth
+    /// ends when memory ends, except with short rings.
     #[test]
     fn sizes_that_nobody_has_asked_for() {
         for layout in LayoutId::of_tables(true) {
@@ -800,7 +803,7 @@ mod tests {
             let large = Sizing::of(layout, endless(100_000)).unwrap();
             assert_eq!(large.initial, buckets_for(properties, 100_000, load).unwrap());
             assert!(large.max_capacity > 1 << 43);
-            // A rate that is asked for is then that of 2^40 items, or of more if it begins with more.
+            // A requested rate is then the rate at 2^40 items, or at the capacity if that is larger.
             for (capacity, items) in [(0, 1 << 40), (100_000, 1 << 40), (1 << 42, 1 << 42)] {
                 let request = Request { rate: Some(0.5), ..endless(capacity) };
                 let expected = Sizing::of(layout, request).unwrap().false_positive_rate_at(items);
@@ -808,12 +811,12 @@ mod tests {
             }
         }
         let initial = |max_capacity| Sizing::of(Fp16x4, growing(0, max_capacity)).unwrap().initial;
-        // Less than 1 KiB is enough, or not.
+        // Less than 1 KiB is enough for the first three.
         assert_eq!([0, 50, 100].map(initial), [32, 32, 40]);
         assert_eq!([1000, 100_000, 1 << 40].map(initial), [128; 3]);
     }
 
-    /// With a maximum that it could not reach from 1 KiB, a table with short rings begins with more.
+    /// With a maximum that it could not reach from 1 KiB, a table with short rings begins larger.
     #[test]
     fn short_rings_begin_with_more() {
         for (layout, value_bits) in [(Fp12x5, 2), (Fp16x4, 6), (Fp16x4, 9), (Fp21x3, 13)] {
@@ -826,7 +829,7 @@ mod tests {
         }
     }
 
-    /// The table of `CuckooMaplet` has the lengths of values of each layout.
+    /// The table in the documentation of `CuckooMaplet` has the right value lengths of each layout.
     #[test]
     fn lengths_of_values_are_documented() {
         for &layout in LayoutId::ALL {
@@ -847,8 +850,8 @@ mod tests {
         }
     }
 
-    /// Values leave rings of nine bits where they can, and cores of four bits at least; each bit doubles what is
-    /// reported.
+    /// Values leave rings of nine bits where they can, and cores of at least four bits. Each value bit doubles the
+    /// rate.
     #[test]
     fn values_take_bits_of_core_and_ring() {
         fn check(layout: LayoutId) {
@@ -869,12 +872,12 @@ mod tests {
                 let doublings = doublings(properties.extra_bits(value_bits));
                 assert!(sizing.buckets.div_ceil(sizing.initial).ilog2() <= doublings);
                 assert_eq!(sizing.value_bits, value_bits);
-                // Of tables of one size: the filter's share is that of many lookups with one match.
+                // In tables of one size: the rate of a filter is that of many lookups, each with one match.
                 let (with, without) = (of(Some(value_bits), 1900), of(None, 1900));
                 if with.initial == without.initial {
                     let [with, without] = [with, without].map(|of| of.false_positive_rate_at(1900));
                     let matches = -(-without).ln_1p() * f64::from(value_bits).exp2();
-                    // Of 2^k cores one is not drawn.
+                    // One of 2^k cores is not drawn.
                     let drawn =
                         |value_bits| 1.0 - (-f64::from(properties.core_bits(value_bits))).exp2();
                     let expected = matches * drawn(0) / drawn(value_bits);
@@ -887,7 +890,7 @@ mod tests {
         LayoutId::of_tables(true).for_each(check);
     }
 
-    /// Of fingerprints of f bits beside a value, each of 2^f - 1 is drawn alike.
+    /// Beside a value, each of the 2^f - 1 fingerprints of f bits has the same probability.
     #[test]
     fn candidates_of_a_maplet_of_fixed_size() {
         let stated = false_positive_rate(Fp8x8.properties(), 8.0 * 0.5, 3);
@@ -899,7 +902,7 @@ mod tests {
         assert!(matches!(error, Some(Error::ValueBitsOutOfRange { layout: "Fp32x2", .. })));
     }
 
-    /// What cannot grow is not chosen, and a layout that could not reach the rate is not either.
+    /// A layout that cannot grow, or that could not reach the rate, is not chosen.
     #[test]
     fn a_layout_that_grows_is_chosen_by_its_rate() {
         for (rate, name) in [(0.1, "Fp12x5"), (0.01, "Fp16x4"), (1e-4, "Fp21x3"), (1e-7, "Fp32x2")]
@@ -910,8 +913,8 @@ mod tests {
             assert!(sizing.rate(request) <= rate);
             if name != "Fp12x5" {
                 let error = Sizing::within(Fp12x5, request).err().unwrap();
-                let message = format!(": {name} reaches the rate");
-                assert!(error.to_string().ends_with(&message), "{error}");
+                let message = format!(": {name} reaches the rate, ");
+                assert!(error.to_string().contains(&message), "{error}");
             }
         }
         assert_eq!(Sizing::smallest(growing(0, 1 << 30)).unwrap().layout.name(), "Fp16x4");
@@ -920,8 +923,8 @@ mod tests {
         }
     }
 
-    /// Without a rate: growth does not end, and at most 0.4 % of absent items are taken for present ones after ten
-    /// doublings.
+    /// Without a rate, a layout is chosen with which growth does not end, and with which at most 0.4 % of absent items
+    /// are reported as present after ten doublings.
     #[test]
     fn a_layout_that_grows_is_chosen_by_its_generations() {
         let expiring = |value_bits, request| Request {
@@ -940,8 +943,8 @@ mod tests {
         assert_eq!(Sizing::new(expiring(3, growing(1000, 2000))).unwrap().layout.name(), "Fp16x4");
     }
 
-    /// Without a rate: growth does not end, and at most 2 % of absent keys have a candidate after ten doublings. With
-    /// longer values the lowest rate there is.
+    /// Without a rate, a layout is chosen with which growth does not end, and with which at most 2 % of absent keys
+    /// have a candidate after ten doublings. With longer values, it is the layout with the lowest rate.
     #[test]
     fn a_layout_that_grows_is_chosen_by_its_values() {
         let chosen = |request: Request, value_bits| {
@@ -975,14 +978,14 @@ mod tests {
             other: None,
         };
         assert_eq!(chosen(endless(0), 21), Err(out_of_range));
-        // At the maximum, which may come sooner, or later.
+        // The rate at the maximum counts, which may be reached before or after ten doublings.
         assert_eq!(chosen(growing(10_000, 20_000), 5), Ok("Fp16x4"));
         assert_eq!(chosen(growing(0, 1 << 40), 3), Ok("Fp21x3"));
         assert_eq!(chosen(growing(0, 1000), 23), Ok("Fp32x2"));
     }
 
-    /// A layout that is named stores values with which its growth ends only if somebody chose a size; else the error
-    /// names one whose growth does not end.
+    /// A named layout stores values with which its growth ends only if the user chose a size. Otherwise the error names
+    /// a layout with which growth does not end.
     #[test]
     fn growth_ends_only_where_somebody_chose_it() {
         let of = |request| Request { value_bits: Some(6), only: Some(Fp16x4), ..request };
@@ -995,7 +998,7 @@ mod tests {
         assert!(Sizing::new(of(endless(1000))).unwrap().max_capacity > 1_000_000);
     }
 
-    /// A layout that is named reaches the rate, and a rate that is named is that of a layout.
+    /// A layout that an error names reaches the rate, and a rate that an error names is that of a layout.
     #[test]
     fn errors_of_growing_tables_name_ways_out() {
         let (mut layouts, mut rates) = (0, 0);
@@ -1052,7 +1055,8 @@ mod tests {
         assert!((0..=1000).all(|load| thousandths(share(load)) == load));
     }
 
-    /// The range of loads is that of the layout; among several, of one that would do otherwise.
+    /// The range of loads in the error is that of the layout; if there are several, that of a layout that would be
+    /// chosen with another load.
     #[test]
     fn loads_beyond_the_range_are_an_error() {
         let of = |load, rate| Request { target_load: Some(load), rate, ..growing(100, 10_000) };
@@ -1066,7 +1070,7 @@ mod tests {
         for share in [f64::NAN, -1.0, f64::NEG_INFINITY, f64::INFINITY, 1e300] {
             assert!(Sizing::within(Fp16x4, of(thousandths(share), None)).is_err(), "{share}");
         }
-        // Without that load, Fp21x3 would reach the rate.
+        // With another load, Fp21x3 would reach the rate.
         assert_eq!(Sizing::smallest(of(850, Some(1e-4))).err(), Some(range("Fp21x3", 830)));
         let error = Sizing::within(Fp16x4, of(850, Some(1e-4))).err().unwrap();
         assert!(matches!(error, Error::RateOutOfReach { other: Some("Fp21x3"), .. }));

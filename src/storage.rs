@@ -1,5 +1,5 @@
-//! Which table a type parameter stands for: of a layout known at compile time or chosen at run time, of fixed
-//! size or growing.
+//! The type parameter for the table of a filter: its layout is known at compile time or chosen at run time, and its
+//! size is fixed or grows.
 
 pub(crate) mod operations;
 
@@ -10,8 +10,7 @@ use crate::layout::{Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, LayoutId};
 use crate::table::placing::entry::{NoValues, Values};
 use crate::table::{Buckets, FixedBuckets, GrowingBuckets};
 
-/// What keeps the items of a filter, a maplet or an expiring filter: a table of [`Fixed`] size, or one that is
-/// [`Growable`].
+/// The kind of table in a filter, a maplet or an expiring filter: a table of [`Fixed`] size, or a [`Growable`] one.
 ///
 /// The trait is sealed. [`Filter`](crate::Filter) has an example of code that is generic over storages.
 ///
@@ -47,10 +46,10 @@ use crate::table::{Buckets, FixedBuckets, GrowingBuckets};
 /// # Ok::<(), coucal::Error>(())
 /// ```
 ///
-/// A storage is known at compile time, and there is no `dyn Storage`: where only the layout is to be chosen at run
-/// time, use [`AnyLayout`].
+/// A storage is known at compile time: there is no `dyn Storage`. To choose only the layout at run time, use
+/// [`AnyLayout`].
 ///
-/// Items are no type parameter: see [how to name the type of a filter](crate#the-type-of-a-filter).
+/// The items are not a type parameter: see [how to name the type of a filter](crate#the-type-of-a-filter).
 ///
 /// ```compile_fail,E0277
 /// struct Seen {
@@ -59,15 +58,15 @@ use crate::table::{Buckets, FixedBuckets, GrowingBuckets};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a storage: one is `Fixed<Fp16x4>` or `Growable<Fp16x4>`",
-    note = "the type of the items is no parameter of a filter or a maplet",
+    note = "the type of the items is not a parameter of a filter or a maplet",
     note = "in generic code: `Filter<L, S>` with `L: Storage, S: BuildHasher`"
 )]
 pub trait Storage: Sized + Send + Sync + 'static {
-    /// The layout of its buckets.
+    /// The layout of the buckets of its tables.
     #[doc(hidden)]
     type Layout: Layout;
 
-    /// The buckets of its tables: of fixed size, or growing.
+    /// The buckets of its tables, of fixed size or growing.
     #[doc(hidden)]
     type Buckets<V: Values>: Buckets<Values = V>;
 
@@ -85,19 +84,20 @@ impl<L: Layout> Storage for Fixed<L> {
     type Buckets<V: Values> = FixedBuckets<V>;
 }
 
-/// A storage of fixed size: of a [`Layout`], or of [`AnyLayout`].
+/// A storage of fixed size, with a [`Layout`] or [`AnyLayout`].
 ///
-/// `Filter<Fixed<L>, S>` is [`CuckooFilter<L, S>`](crate::CuckooFilter), and so with maplets and expiring filters.
+/// `Filter<Fixed<L>, S>` is [`CuckooFilter<L, S>`](crate::CuckooFilter). Maplets and expiring filters have such names,
+/// too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed<L: Layout>(PhantomData<L>, Infallible);
 
-/// A layout whose tables can grow: what [`Growable`] takes. These are [`Fp12x5`](crate::Fp12x5),
-/// [`Fp16x4`](crate::Fp16x4), [`Fp21x3`](crate::Fp21x3), [`Fp32x2`](crate::Fp32x2), and [`AnyLayout`],
-/// which chooses among them.
+/// A layout whose tables can grow: the parameter of [`Growable`]. These layouts are [`Fp12x5`](crate::Fp12x5),
+/// [`Fp16x4`](crate::Fp16x4), [`Fp21x3`](crate::Fp21x3), [`Fp32x2`](crate::Fp32x2), and [`AnyLayout`], which chooses
+/// among them.
 ///
-/// A slot of a growing table has some bits for growth, and four bits or more that never change. In slots
-/// of 8 to 10 bits so few would be left for growth that it would soon end.
-/// A semi-sorted bucket compares whole fingerprints, and a growing table compares parts of them.
+/// The other layouts cannot grow, for two reasons. A slot of a growing table has some bits for growth, and at least
+/// four bits that never change: in slots of 8 to 10 bits, so few bits would be left for growth that it would soon end.
+/// And a growing table compares parts of fingerprints, but a semi-sorted bucket compares whole fingerprints.
 ///
 /// The trait is sealed.
 ///
@@ -130,7 +130,7 @@ pub struct Fixed<L: Layout>(PhantomData<L>, Infallible);
     note = "filters grow with the layouts `Fp12x5`, `Fp16x4`, `Fp21x3` and `Fp32x2`, and with \
             `AnyLayout`, which chooses among them",
     note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have too few bits for growth, and the \
-            semi-sorted layouts only compare whole fingerprints"
+            semi-sorted layouts compare only whole fingerprints"
 )]
 pub trait GrowingLayout: Layout {}
 
@@ -139,14 +139,13 @@ impl GrowingLayout for Fp16x4 {}
 impl GrowingLayout for Fp21x3 {}
 impl GrowingLayout for Fp32x2 {}
 
-/// The smallest layout that reaches a rate of false positives, chosen at run time, when the filter
-/// is built.
+/// The smallest layout that reaches a false-positive rate, chosen at run time, when the filter is built.
 ///
-/// The filter has all operations and guarantees of a filter whose layout is known at compile time;
-/// the choice costs one predictable branch and a call per operation: up to 45 instructions. Where the rate
-/// is known when the program is written, name the layout in the type instead:
-/// `CuckooFilter::builder().layout::<Fp12x5>()`. The code of all layouts is compiled into a program that uses it (growing
-/// maplets do by default): a release build takes some seconds longer. Name a layout where that matters.
+/// The filter has all operations and guarantees of a filter whose layout is known at compile time. The choice costs one
+/// predictable branch and one call per operation: up to 45 instructions. It also compiles the code of all layouts into
+/// the program, so a release build takes some seconds longer. (Growing maplets have this layout by default.) If you
+/// know the rate when you write the program, or if the build time matters, name the layout in the type instead:
+/// `CuckooFilter::builder().layout::<Fp12x5>()`.
 ///
 /// The layout for a million items in a filter of fixed size, and the memory of the whole filter:
 ///
@@ -162,14 +161,17 @@ impl GrowingLayout for Fp32x2 {}
 /// | 0.00001 | `Fp21x3` | 23.1 |
 /// | 0.000001 | `Fp32x2` | 37.4 |
 ///
-/// Of the layouts that reach the rate at the capacity, the one with the smallest table is chosen; of two
-/// tables of the same size, the one with the shorter fingerprints. So a rate between two lines gets the
-/// layout of the upper line if that reaches it, and else that of the lower line: 0.012 gets `Fp10x6`, and
-/// 0.011 gets `Fp12x5`. For a filter that grows, the choice is among the layouts that
-/// [can grow](GrowingLayout), and the rate is that at the maximum capacity, or at 2<sup>40</sup> items if there is no
-/// maximum.
-/// Without a rate the layout is the default, [`Fp16x4`](crate::Fp16x4); for a maplet with values that are
-/// too long for it, the smallest that stores them, or the one in which it [grows](crate::MapletBuilder::growable).
+/// It chooses the layout with the smallest table among those that reach the rate at the capacity. If two tables have
+/// the same size, it chooses the layout with the shorter fingerprints. So for a rate between two rows, it chooses the
+/// layout of the upper row if this layout reaches the rate, and otherwise the layout of the lower row: `Fp10x6` for
+/// 0.012, and `Fp12x5` for 0.011.
+///
+/// For a growing filter, it chooses among the layouts that [can grow](GrowingLayout). The rate is then the rate at the
+/// maximum capacity, or at 2<sup>40</sup> items without a maximum.
+///
+/// Without a rate, it chooses the default layout, [`Fp16x4`](crate::Fp16x4). For a maplet with values that are too long
+/// for this layout, it chooses the smallest layout that stores them, or the one in which a maplet with such values
+/// [grows](crate::MapletBuilder::growable).
 ///
 /// # Examples
 ///
@@ -185,9 +187,9 @@ impl GrowingLayout for Fp32x2 {}
 pub enum AnyLayout {}
 
 impl AnyLayout {
-    /// The names of all layouts, in the order of the table of [`Layout`]: what
-    /// [`layout_named`](crate::Builder::layout_named) takes, for the help of a program, say. A filter that grows takes
-    /// those that [can grow](GrowingLayout).
+    /// The names of all layouts, in the order of the table of [`Layout`].
+    /// [`layout_named`](crate::Builder::layout_named) accepts them. (For a growing filter, it accepts the names of the
+    /// layouts that [can grow](GrowingLayout).) Use them in the help text of a program, for example.
     ///
     /// # Examples
     ///
@@ -211,12 +213,11 @@ impl Layout for AnyLayout {
 
 impl GrowingLayout for AnyLayout {}
 
-/// A storage that grows with its items: of a [layout that can grow](GrowingLayout), or of [`AnyLayout`].
+/// A storage that grows with its items, with a [layout that can grow](GrowingLayout), or [`AnyLayout`].
 ///
-/// The filter has all operations and guarantees of a filter of fixed size, also while it grows. It is
-/// never rebuilt: an insert that leaves the load above a target splits a few buckets, so that the load
-/// stays near the target from the first size on. The
-/// [documentation of the crate](crate#growth) says what this gives and costs.
+/// The filter has all operations and guarantees of a filter of fixed size, also while it grows. It is never rebuilt: an
+/// insert that leaves the load above a target splits a few buckets, so the load stays near the target from the first
+/// size on. The [documentation of the crate](crate#growth) says what growth costs.
 ///
 /// | layout | target load | highest target load |
 /// |---|---|---|

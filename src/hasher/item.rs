@@ -1,6 +1,6 @@
-//! What a filter takes as an item, and a maplet as a key.
+//! The items of a filter, and the keys of a maplet.
 //!
-//! **Invariant:** an item is its hash: whatever has the same hash is the same item.
+//! **Invariant:** an item is its hash: items with the same hash are the same item.
 
 use core::hash::{BuildHasher, Hash};
 use core::ptr;
@@ -8,9 +8,10 @@ use core::ptr;
 /// An item of a filter, or a key of a maplet, with the hasher `S`: every type that implements [`Hash`], and
 /// [`Prehashed`].
 ///
-/// Implement it for a type without `Hash` that knows a hash of its own, of 64 bits. Any hash that tells items apart
-/// will do, even consecutive integers: the filter mixes its bits. For iterators and slices of references to it, implement
-/// it for `&YourType`, too: for references there is no implementation but that of `Hash`.
+/// Implement it for a type that does not implement `Hash`, but knows its own 64-bit hash. Any hash that tells items
+/// apart is good enough, even consecutive integers: the filter mixes its bits. To use iterators and slices of
+/// references to the type, implement it for `&YourType`, too: for references, the crate only has the implementation by
+/// `Hash`.
 ///
 /// # Examples
 ///
@@ -41,7 +42,7 @@ use core::ptr;
     note = "in generic code: `S: BuildHasher`"
 )]
 pub trait Item<S> {
-    /// The hash of this item.
+    /// Returns the hash of this item.
     fn hash_with(&self, hasher: &S) -> u64;
 }
 
@@ -53,11 +54,12 @@ impl<T: Hash + ?Sized, S: BuildHasher> Item<S> for T {
     }
 }
 
-/// The hash of an item or key, in place of the item: it is hashed once, for many filters; or on another machine.
+/// The hash of an item or a key, in place of the item. Use it to hash an item once for many filters, or on another
+/// machine.
 ///
-/// It is the item with this hash: of a filter with a hasher, [`hash_of`](crate::CuckooFilter::hash_of) gives it. A
-/// filter that takes nothing else has [`NoHasher`](crate::NoHasher). Any hash that tells items apart will do,
-/// even consecutive integers: the filter mixes its bits.
+/// It stands for the item with this hash. For a filter with a hasher, [`hash_of`](crate::CuckooFilter::hash_of) returns
+/// the hash. A filter that only takes hashes has the hasher [`NoHasher`](crate::NoHasher). Any hash that tells items
+/// apart is good enough, even consecutive integers: the filter mixes its bits.
 ///
 /// # Examples
 ///
@@ -79,7 +81,7 @@ impl<T: Hash + ?Sized, S: BuildHasher> Item<S> for T {
 pub struct Prehashed(pub u64);
 
 impl Prehashed {
-    /// A slice of hashes as one of items, for batches: it is the same memory.
+    /// Converts a slice of hashes to a slice of items, for batches, in the same memory.
     ///
     /// # Examples
     ///

@@ -1,35 +1,37 @@
-//! The hasher with a secret key, whose hashes of the same bytes are the same on every machine.
+//! The hasher with a secret key. Its hashes of the same bytes are the same on every machine.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 
 use siphasher::sip::SipHasher13;
 
-/// A hasher with a secret key, for keys from an adversary in filters that are stored or exchanged: without the key,
+/// A hasher with a secret key, for keys from an adversary in filters that are stored or exchanged. Without the key,
 /// nobody can compute keys that collide.
 ///
-/// It is SipHash-1-3. `std::hash::RandomState` is, too, but its key is lost when the process ends. The hashes are the
-/// same on every machine, in every run and in every release of this crate, as those of a
-/// [`StableHashBuilder`](crate::StableHashBuilder): [its documentation](crate::StableHashBuilder#what-is-not-stable) says
-/// which bytes the types of items write, and which types do not write the same bytes everywhere. What the key costs is
-/// [in the cookbook](crate::cookbook#keys-from-an-adversary).
+/// It is SipHash-1-3, as `std::hash::RandomState` is, but the key of a `RandomState` is lost when the process ends. The
+/// hashes are the same on every machine, in every run and in every release of this crate, as those of a
+/// [`StableHashBuilder`](crate::StableHashBuilder) are. [Its
+/// documentation](crate::StableHashBuilder#what-is-not-stable) says which bytes the types of items write, and which
+/// types do not write the same bytes everywhere. The [cookbook](crate::cookbook#keys-from-an-adversary) says what the
+/// key costs.
 ///
 /// # The key
 ///
-/// * **Make it with the random numbers of the operating system**, as `getrandom::fill(&mut key)` of the crate
-///   `getrandom` gives them. Neither a password nor a number will do. (There is no constructor with a random key: such a
+/// * **Make the key with the random numbers of the operating system**, as `getrandom::fill(&mut key)` of the crate
+///   `getrandom` returns them. Do not use a password or a number. (There is no constructor with a random key: such a
 ///   key could not be stored, and the standard library does not promise that its random numbers are secret.)
-/// * **Store it apart from what the adversary sees**, in a file or among your secrets. A snapshot does not contain it: it
-///   has the hash of a fixed input, by which [`restore`](crate::CuckooFilter::restore) refuses another key.
-/// * **If it is lost**, no snapshot of the filter can be restored. **If it leaks**, this hasher resists no more than a
-///   `StableHashBuilder`. In both cases make a new key, and fill a new filter from the items: a filter does not contain
-///   them, so it cannot be given another key.
-/// * **Do not show the hashes.** They do not tell the key, but which of their items collide.
-/// * It is not in the output of `Debug`, and there is no method that returns it. It is not wiped from memory.
+/// * **Store the key where the adversary does not see it**, in a file or among your secrets. A snapshot does not
+///   contain the key. It contains the hash of a fixed input, by which [`restore`](crate::CuckooFilter::restore) detects
+///   another key.
+/// * **If the key is lost**, no snapshot of the filter can be restored. **If the key leaks**, this hasher resists no
+///   more than a `StableHashBuilder`. In both cases make a new key, and fill a new filter from the items: a filter does
+///   not contain the items, so it cannot change its key.
+/// * **Do not show the hashes.** They do not reveal the key, but they reveal which of their items collide.
+/// * `Debug` does not print the key, and no method returns it. It is not wiped from memory.
 ///
-/// A filter with this hasher is not `Serialize`, since the key would not come back: serialize its
-/// [`snapshot`](crate::CuckooFilter::snapshot), and restore it with the hasher. A
-/// [view](crate::CuckooFilterView::from_bytes) takes the hasher, too.
+/// A filter with this hasher is not `Serialize`, because deserializing could not restore the key. Serialize its
+/// [`snapshot`](crate::CuckooFilter::snapshot), and restore the snapshot with the hasher. A
+/// [view](crate::CuckooFilterView::from_bytes) also takes the hasher.
 ///
 /// # Examples
 ///
@@ -51,12 +53,12 @@ use siphasher::sip::SipHasher13;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyedHashBuilder {
-    /// Two numbers, the lowest byte first: the start of a hash is four `^` of them.
+    /// The key as two numbers, the lowest byte first. A hash begins with four `^` of these numbers.
     key: [u64; 2],
 }
 
 impl KeyedHashBuilder {
-    /// A hasher with this key.
+    /// Returns a hasher with this key.
     ///
     /// # Examples
     ///
@@ -74,8 +76,8 @@ impl KeyedHashBuilder {
         Self { key: [key as u64, (key >> 64) as u64] }
     }
 
-    /// The hash of exactly these bytes, which every implementation of SipHash-1-3 computes with this key. The result
-    /// differs from [`hash_one`](BuildHasher::hash_one) of the same text, which adds a byte at the end.
+    /// Returns the hash of exactly these bytes. Every implementation of SipHash-1-3 computes the same hash with this
+    /// key. It differs from [`hash_one`](BuildHasher::hash_one) of the same text, which adds a byte at the end.
     ///
     /// # Examples
     ///
@@ -134,7 +136,7 @@ pub struct KeyedHasher(SipHasher13);
 
 impl fmt::Debug for KeyedHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // It has the key, too.
+        // The hasher contains the key, too.
         f.debug_struct("KeyedHasher").finish_non_exhaustive()
     }
 }
@@ -150,9 +152,9 @@ impl Hasher for KeyedHasher {
         self.0.write(bytes);
     }
 
-    // `SipHasher13` writes a number as it lies in memory: so on a big-endian machine it gets one with its bytes reversed.
-    // Numbers as wide as a pointer have 64 bits. The standard library writes signed numbers as unsigned ones, `isize`
-    // as `usize`.
+    // `SipHasher13` writes a number as it is in memory, so on a big-endian machine it gets a number with its bytes
+    // reversed. Numbers as wide as a pointer are written with 64 bits. The standard library writes signed numbers as
+    // unsigned ones, `isize` as `usize`.
 
     write_numbers! { self, value =>
         write_u8(u8): self.0.write_u8(value);
@@ -179,7 +181,7 @@ mod tests {
 
     const KEY: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-    /// By an implementation of SipHash-1-3 in Python, which agrees with the `hash` of bytes in Python itself.
+    /// From an implementation of SipHash-1-3 in Python, which agrees with Python's own `hash` of bytes.
     #[test]
     fn test_vectors_of_bytes() {
         let bytes: Vec<u8> = (0..=255).cycle().take(1024).collect();
@@ -199,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The bytes that docs/format.md names, on every machine.
+    /// Items write the bytes that docs/format.md names, on every machine.
     #[test]
     fn items_write_the_bytes_of_the_page() {
         fn check(item: impl Hash, bytes: &[u8]) {
@@ -229,7 +231,7 @@ mod tests {
         check((1_u8, (2_u16, 3_u32), -1_i8), &[1, 2, 0, 3, 0, 0, 0, 0xff]);
     }
 
-    /// By the same Python.
+    /// From the same implementation in Python.
     #[test]
     fn test_vectors_of_items() {
         let builder = KeyedHashBuilder::new(KEY);
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(printed, "KeyedHashBuilder { .. } KeyedHasher { .. }");
     }
 
-    /// One bit of the key, any of them, gives another hash and another check of snapshots.
+    /// Each bit of the key changes the check of snapshots.
     #[test]
     fn every_bit_of_the_key_counts() {
         let builder = |key: u128| KeyedHashBuilder::new(key.to_le_bytes());

@@ -1,24 +1,26 @@
-//! The hasher whose hashes of the same bytes are the same on every machine.
+//! The stable hasher. Its hashes of the same bytes are the same on every machine.
 
 use core::hash::{BuildHasher, Hasher};
 
-/// The state, which absorbs 16 bytes at a time: so bytes that wait for others are in two registers. (XXH3 begins with
-/// the length, which comes last here: a buffer in memory took twice as long for a short string.)
+/// The state, which absorbs 16 bytes at a time, so that the bytes of an incomplete block fit into two registers. (XXH3
+/// begins with the length, and here the length comes last: a buffer in memory took twice as long for a short string.)
 #[derive(Clone, Copy, Debug)]
 struct HashState(u64, u64);
 
-/// The first bits behind the points of pi, with their halves exchanged, and of the golden ratio. A seed that is equal to
-/// the first number, or nearly so, leaves a word without bits, and short keys hash alike: so it is no number that somebody
-/// takes for a seed.
+/// The first 64 bits of the fractions of pi, with their halves exchanged, and of the golden ratio. With a seed equal to
+/// the first number, or nearly equal, one word of the state has no bits set, or few, and short keys have the same hash.
+/// So the first number must not be one that a user may choose as a seed.
 const START: HashState = HashState(0x85a3_08d3_243f_6a88, 0x9e37_79b9_7f4a_7c15);
 
 impl HashState {
-    /// The lowest 128 bits of (2^64 + a)(2^64 + b): no factor is zero, which would hide the other. The halves change
-    /// places: the lowest bits of a product depend on those of its factors alone, and a run of zeros would clear them
-    /// one by one. `^ a`, so that two words do not swap factors.
+    /// Returns the state after a block: the lowest 128 bits of (2^64 + a)(2^64 + b), with their halves exchanged.
     ///
-    /// `^` for one word and an addition for the other: where both are alike, the compiler makes a vector of them, and
-    /// the multiplication waits for its parts.
+    /// * No factor is zero: a factor of zero would hide the other.
+    /// * The halves are exchanged, because the lowest bits of a product depend only on the lowest bits of its factors:
+    ///   a run of zeros would clear them one by one.
+    /// * `^ a` is applied because two words could otherwise swap factors and give the same product.
+    /// * One word is combined with `^` and the other by an addition. If both were combined alike, the compiler would
+    ///   make a vector of them, and the multiplication would wait for its parts.
     #[inline]
     fn absorb(self, [first, second]: [u64; 2]) -> Self {
         let (a, b) = (self.0 ^ first, self.1.wrapping_add(second));
@@ -28,7 +30,7 @@ impl HashState {
     }
 }
 
-/// Fewer than 8 bytes, the lowest first. Reads overlap, and are alike where they do.
+/// Returns a word of fewer than 8 bytes, the lowest first. The reads overlap, and agree where they do.
 #[inline]
 fn short_word(bytes: &[u8]) -> u64 {
     let bits = 8 * bytes.len();
@@ -43,13 +45,13 @@ fn short_word(bytes: &[u8]) -> u64 {
     }
 }
 
-/// A hasher that hashes the same bytes to the same number on every machine, in every run and in every
-/// release of this crate: for filters that are stored, or that are exchanged between processes.
+/// A hasher that hashes the same bytes to the same number on every machine, in every run and in every release of this
+/// crate: for filters that are stored, or that are exchanged between processes.
 ///
-/// The hash has 64 bits, and depends on the seed and on the bytes that the item's [`Hash`](core::hash::Hash)
-/// implementation writes, in whatever pieces it writes them. (Some items do not write the same bytes
-/// everywhere: [see below](#what-is-not-stable).) A single number is written with the lowest byte first,
-/// and `usize` and `isize` as numbers of 64 bits. The bytes of some types:
+/// The hash has 64 bits. It depends on the seed and on the bytes that the [`Hash`](core::hash::Hash) implementation of
+/// the item writes, but not on how they are divided into calls. (Some items do not write the same bytes everywhere:
+/// [see below](#what-is-not-stable).) A single number is written with the lowest byte first, and `usize` and `isize` as
+/// numbers of 64 bits. The bytes of some types:
 ///
 /// | item | bytes | hash of the example, seed 0 |
 /// |---|---|---|
@@ -60,32 +62,31 @@ fn short_word(bytes: &[u8]) -> u64 {
 /// | `[T]`, `[T; N]`, `Vec<T>` | the length as `u64`, then each part: `[1_u8, 2, 3]` as a slice is `03 00 00 00 00 00 00 00 01 02 03` | `38cff3aa3b197d1f` |
 /// | tuples, references, boxes | the parts one after the other, with nothing between: `(7_u64, "north")` | `3c5c45dc36724f51` |
 ///
-/// So two items with the same bytes are one item, whatever their types: the
-/// [cookbook](crate::cookbook#keys-of-several-types) says which are, and what this hash costs beside the default one.
-/// [`hash_bytes`](Self::hash_bytes) hashes bytes as they are, for a filter that takes them as
-/// [`Prehashed`](crate::Prehashed). Other languages can compute the same hash: `docs/format.md` of the repository
-/// defines it in ten lines of Python.
+/// So two items with the same bytes are one item, whatever their types. The
+/// [cookbook](crate::cookbook#keys-of-several-types) says which items have the same bytes, and what this hash costs
+/// compared with the default one. [`hash_bytes`](Self::hash_bytes) hashes bytes as they are, for a filter that takes
+/// them as [`Prehashed`](crate::Prehashed). Other languages can compute the same hash: `docs/format.md` of the
+/// repository defines it in ten lines of Python.
 ///
 /// # What is not stable
 ///
-/// The `Hash` implementation of an item decides which bytes it writes. Tests pin the bytes in the
-/// table. The standard library does not promise them for all time, and promises nothing for other
-/// types. A derived `Hash` of an `enum` writes the number of the variant (as `isize`, so 64 bits
-/// here), which changes with the order of the variants. A derived `Hash` of a `struct` follows the
-/// order of its fields. Paths differ between systems.
+/// The `Hash` implementation of an item decides which bytes it writes. Tests pin the bytes in the table. The standard
+/// library does not promise to keep them, and promises nothing for other types:
 ///
-/// For slices, arrays and vectors of integers of more than one byte, the standard library writes the
-/// integers as they are in memory: with the lowest byte first on x86-64, ARM and most others, but not
-/// on a big-endian machine; and `usize` and `isize` in them are as long as pointers are. Tuples of integers are stable,
-/// and so are bytes.
+/// * A derived `Hash` of an `enum` writes the number of the variant (as `isize`, so 64 bits here), which changes with
+///   the order of the variants.
+/// * A derived `Hash` of a `struct` follows the order of its fields.
+/// * Paths differ between systems.
+/// * For slices, arrays and vectors of integers of more than one byte, the standard library writes the integers as they
+///   are in memory: with the lowest byte first on x86-64, ARM and most others, but not on a big-endian machine. In
+///   them, `usize` and `isize` are as long as pointers are. Tuples of integers are stable, and so are bytes.
+/// * `Ipv4Addr` and `Ipv6Addr` write their bytes as one integer of the machine, in the opposite order on a big-endian
+///   machine. So do `IpAddr` and `SocketAddr`. Use `octets()` of the address as the key, because bytes are stable.
 ///
-/// `Ipv4Addr` and `Ipv6Addr` write their bytes as one integer of the machine, in the opposite order on a big-endian one. So
-/// do `IpAddr` and `SocketAddr`. Use `octets()` of the address as the key: bytes are stable.
+/// If a hash must outlive a program, define the bytes of a key yourself, and use `hash_bytes`.
 ///
-/// If a hash outlives a program, define the bytes of a key yourself, and use `hash_bytes`.
-///
-/// This hasher does not resist an adversary: it is no keyed hash, and its seed is no secret key. A
-/// [`KeyedHashBuilder`](crate::KeyedHashBuilder) does.
+/// This hasher does not resist an adversary: it is not a keyed hash, and its seed is not a secret key. A
+/// [`KeyedHashBuilder`](crate::KeyedHashBuilder) resists one.
 ///
 /// # Examples
 ///
@@ -103,7 +104,7 @@ pub struct StableHashBuilder {
 }
 
 impl StableHashBuilder {
-    /// A hasher with this seed. The default has the seed 0.
+    /// Returns a hasher with this seed. The default has the seed 0.
     ///
     /// # Examples
     ///
@@ -117,7 +118,7 @@ impl StableHashBuilder {
         Self { seed }
     }
 
-    /// The seed.
+    /// Returns the seed.
     ///
     /// # Examples
     ///
@@ -129,8 +130,8 @@ impl StableHashBuilder {
         self.seed
     }
 
-    /// The hash of exactly these bytes. The result differs from
-    /// [`hash_one`](BuildHasher::hash_one) of the same text, which adds a byte at the end.
+    /// Returns the hash of exactly these bytes. It differs from [`hash_one`](BuildHasher::hash_one) of the same text,
+    /// which adds a byte at the end.
     ///
     /// # Examples
     ///
@@ -178,13 +179,13 @@ impl BuildHasher for StableHashBuilder {
 #[derive(Clone, Debug)]
 pub struct StableHasher {
     state: HashState,
-    /// What is not absorbed yet: `len % 16` bytes, and zeros.
+    /// The `len % 16` bytes that are not absorbed yet, followed by zeros.
     block: [u64; 2],
     len: u64,
 }
 
 impl StableHasher {
-    /// Appends the lowest bytes of a number whose other bytes are zero, up to 8 of them.
+    /// Appends the lowest `bytes` bytes of a number whose other bytes are zero, at most 8 of them.
     #[inline]
     fn append(&mut self, value: u64, bytes: u64) {
         let (held, shift) = (self.len % 16, self.len % 8 * 8);
@@ -208,7 +209,7 @@ impl Hasher for StableHasher {
         let is_whole = self.len.is_multiple_of(16);
         let state = if is_whole { self.state } else { self.state.absorb(self.block) };
         let HashState(first, second) = state.absorb([self.len, 0]);
-        // With `^` a factor of zero would leave nothing of the other.
+        // With `^`, a factor of zero would leave nothing of the other.
         first.wrapping_add(second)
     }
 
@@ -221,7 +222,7 @@ impl Hasher for StableHasher {
                 let value = u128::from_le_bytes(*block);
                 self.state = self.state.absorb([value as u64, (value >> 64) as u64]);
             }
-            // The last eight bytes, also those before the rest: these are shifted out.
+            // The last eight bytes may begin before the rest: the bytes before it are shifted out.
             self.block = match (rest.first_chunk(), bytes.last_chunk()) {
                 (Some(first), Some(last)) => {
                     [word(first), word(last) >> 1 >> (127 - 8 * rest.len())]
@@ -239,8 +240,8 @@ impl Hasher for StableHasher {
         }
     }
 
-    // The lowest byte first, those as wide as a pointer with 64 bits. The standard library writes signed numbers as
-    // unsigned ones, `isize` as `usize`.
+    // The lowest byte first. Numbers as wide as a pointer are written with 64 bits. The standard library writes signed
+    // numbers as unsigned ones, `isize` as `usize`.
 
     write_numbers! { self, value =>
         write_u8(u8): self.append(value.into(), 1);
@@ -276,7 +277,7 @@ mod tests {
         StableHashBuilder::new(7).hash_bytes(bytes)
     }
 
-    /// By the Python of docs/format.md, of the bytes in the documentation.
+    /// From the Python of docs/format.md, for the bytes in the documentation.
     #[test]
     fn test_vectors_of_items() {
         assert_eq!(hash(7_u8), 0xf517_2a80_6e8a_5297);
@@ -303,7 +304,7 @@ mod tests {
         assert_eq!(hash((7_u64, "north")), 0xf4fa_56da_b9f0_3e7e);
     }
 
-    /// As above: what the shorter list leaves open.
+    /// From the same Python, for items that the list above does not cover.
     #[test]
     fn test_vectors_of_each_kind() {
         assert_eq!(hash(0x0102_0304_u32), 0x3866_7e1a_9f1d_94a6);
@@ -330,7 +331,7 @@ mod tests {
         assert_eq!(hash(Box::new(&7_u64)), 0x57c6_bf1a_6560_4e10);
     }
 
-    /// The standard library writes them as they lie in memory.
+    /// The standard library writes these integers as they are in memory.
     #[cfg(target_endian = "little")]
     #[test]
     fn test_vectors_of_slices_of_integers() {
@@ -343,7 +344,7 @@ mod tests {
         }
     }
 
-    /// By the Python of docs/format.md.
+    /// From the Python of docs/format.md.
     #[test]
     fn test_vectors_of_bytes() {
         let bytes: Vec<u8> = (0..=255).cycle().take(1024).collect();
@@ -361,7 +362,7 @@ mod tests {
         }
     }
 
-    /// In two parts or three of any length, and with a number behind the first one.
+    /// Bytes in two or three parts of any length, and with a number after the first part, hash as the whole.
     #[test]
     fn parts_hash_as_the_whole() {
         let bytes: Vec<u8> = (1..=100).collect();
@@ -387,8 +388,8 @@ mod tests {
         }
     }
 
-    /// The share of changed bits, for each bit of the bytes and each of the hash. There are some 10^5 of them, and
-    /// 8 standard deviations come by chance once in 10^15.
+    /// Each bit of the hash changes with each bit of the bytes in about half of the rounds. Some 10^5 shares are
+    /// counted, and 8 standard deviations occur by chance once in 10^15.
     #[test]
     fn each_bit_of_the_bytes_changes_each_of_the_hash() {
         const ROUNDS: u32 = 1 << 12;
@@ -413,7 +414,8 @@ mod tests {
         }
     }
 
-    /// One block of words that make these factors: 0, 1 and the greatest beside others, and factors that change places.
+    /// Blocks of words that make certain factors: 0, 1 and the greatest one beside others, and factors that change
+    /// places.
     #[test]
     fn no_factor_hides_a_word() {
         let HashState(first, second) = START.absorb([7, 0]);
@@ -423,7 +425,7 @@ mod tests {
         assert_eq!(hashes.len(), 8000);
     }
 
-    /// One byte among zeros, and zeros alone, of any number.
+    /// One byte among zeros, and any number of zeros alone.
     #[test]
     fn a_run_of_zeros_hides_nothing() {
         let mut bytes = vec![0; 4096];
@@ -437,10 +439,11 @@ mod tests {
         assert_eq!(hashes.len(), 8192);
     }
 
-    /// Seeds of one bit, small ones, and numbers that are often taken for seeds, and their neighbours.
+    /// Seeds with one bit set, small seeds, numbers that are often used as seeds, and their neighbours.
     #[test]
     fn seeds_have_hashes_of_their_own() {
-        // The bits behind the points of pi, and the next ones, of the golden ratio, of e, and of the root of 2; and all bits.
+        // The first bits of the fraction of pi, and the next ones; of the golden ratio, of e, and of the root of 2; and
+        // all bits.
         let known = [
             0x243f_6a88_85a3_08d3,
             0x1319_8a2e_0370_7344,

@@ -1,7 +1,7 @@
-//! What is asked of a filter (a number of items, a rate of false positives, a layout, a hasher), step by step, and the
-//! table that is built for it. What a type of filters adds is beside the type, in its `constructors`.
+//! The builder: collects the options of a filter (number of items, false-positive rate, layout, hasher), and builds its
+//! table. Options that only one type of filter has are beside that type, in its `constructors`.
 //!
-//! **Invariant:** nothing is allocated before all that is asked is known to fit together.
+//! **Invariant:** nothing is allocated before all options are known to fit together.
 
 mod figures;
 
@@ -20,8 +20,8 @@ use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::State;
 use crate::table::placing::entry::Values;
 
-/// Builds a [`CuckooFilter`](crate::CuckooFilter) step by step; made by
-/// [`CuckooFilter::builder`](crate::CuckooFilter::builder).
+/// Builds a [`CuckooFilter`](crate::CuckooFilter) step by step. [`CuckooFilter::builder`](crate::CuckooFilter::builder)
+/// returns one.
 ///
 /// # Examples
 ///
@@ -40,38 +40,38 @@ use crate::table::placing::entry::Values;
 /// ```
 ///
 /// With [`Maplets`](crate::Maplets) for `T` it builds a [`CuckooMaplet`](crate::CuckooMaplet): see
-/// [`MapletBuilder`](crate::MapletBuilder); and with [`Expiring`](crate::Expiring) an
+/// [`MapletBuilder`](crate::MapletBuilder). With [`Expiring`](crate::Expiring) it builds an
 /// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter): see [`ExpiringBuilder`](crate::ExpiringBuilder).
 #[must_use = "a builder builds nothing until `build` is called"]
 pub struct Builder<L = Fixed<Fp16x4>, S = DefaultHashBuilder, T = Filters> {
     pub(crate) request: Request,
     hasher: Hasher<S>,
-    /// Of an expiring filter.
+    /// The options of an expiring filter.
     pub(crate) expiry: Expiry,
     layout: PhantomData<(L, T)>,
 }
 
-/// What a [`Builder`] builds: a [`CuckooFilter`](crate::CuckooFilter).
+/// The parameter `T` of a [`Builder`] that builds a [`CuckooFilter`](crate::CuckooFilter).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filters {}
 
-/// What ends a generation, and how many there are.
+/// The number of generations, and the event that ends one.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Expiry {
-    /// 0 if their number was not said.
+    /// 0 if the caller has not set it.
     pub(crate) generations: u32,
     pub(crate) period: Option<Duration>,
-    /// A clock that was given.
+    /// The clock that the caller has set.
     pub(crate) now: Option<fn() -> Duration>,
     pub(crate) forgets_oldest: bool,
 }
 
-/// The hasher of the filters of a builder.
+/// The source of the hasher of a built filter.
 #[derive(Clone)]
 enum Hasher<S> {
-    /// A new one for each filter: two filters from a cloned builder have different seeds.
+    /// A new hasher for each filter: two filters from a cloned builder have different seeds.
     New(fn() -> S),
-    /// The one that was given.
+    /// The hasher that the caller passed.
     Given(S),
 }
 
@@ -90,12 +90,12 @@ impl<L: Storage, T> Builder<L, DefaultHashBuilder, T> {
 }
 
 impl<L: Storage, S, T> Builder<L, S, T> {
-    /// The number of items that the filter must hold, copies included. One of fixed size needs it, or
+    /// Sets the number of items that the filter must hold, copies included. A filter of fixed size needs it, or
     /// [`memory_bytes`](Self::memory_bytes) or [`snapshot_bytes`](Self::snapshot_bytes) in its place.
     ///
-    /// In a filter that [grows](Self::growable), the number that it must hold before it grows. Without it, or with 0, the
-    /// table begins with 128 buckets, or with as many as the [`max_capacity`](Self::max_capacity) needs if these are
-    /// fewer.
+    /// In a [growing](Self::growable) filter, it is the number of items that the filter must hold before it grows.
+    /// Without it, or with 0, the table begins with 128 buckets, or with the number that the
+    /// [`max_capacity`](Self::max_capacity) needs if that is less.
     ///
     /// # Examples
     ///
@@ -109,15 +109,17 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         self
     }
 
-    /// The most memory that the table of the filter may take, in bytes, as [`Figures::memory_bytes`] counts it. Not in it
-    /// are the [stash](crate#what-finds-no-room), which may take more than the table where many items have several copies,
-    /// or keys several values, and the builder was [not told](Self::values_per_key); and a snapshot, which takes twice what the table does while
-    /// it is made.
+    /// Sets the maximum memory of the table of the filter, in bytes, as [`Figures::memory_bytes`] counts it. This
+    /// maximum does not include:
     ///
-    /// In place of a [capacity](Self::capacity): the filter is built for as many items as there is room for. One that
-    /// grows gets the [maximum](Self::max_capacity) that there is room for, unless it has one. Where the number of
-    /// items is given as well, it must fit. With a [rate](Self::false_positive_rate) it may be built for fewer items
-    /// than the memory has room for at this rate, in small tables most of all.
+    /// * The [stash](crate#what-finds-no-room). It may take more memory than the table if many items have several
+    ///   copies, or keys have several values, and the builder was [not told](Self::values_per_key).
+    /// * A snapshot. While it is taken, it needs twice the memory of the table.
+    ///
+    /// It takes the place of a [capacity](Self::capacity): the filter is built for as many items as the memory has room
+    /// for. A growing filter without a [maximum](Self::max_capacity) gets the maximum that the memory has room for. If
+    /// the number of items is also given, it must fit. With a [rate](Self::false_positive_rate), the filter may be
+    /// built for fewer items than the memory has room for at this rate, mostly in small tables.
     ///
     /// # Examples
     ///
@@ -140,12 +142,12 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         self
     }
 
-    /// The most bytes that a [snapshot](crate#snapshots) of the filter may have, as [`Figures::snapshot_bytes`] counts
-    /// them: of the packet, block or page in which it has to fit. Not in it are stashed items, of which each takes 16
-    /// bytes: a filter of fixed size with distinct items has none, or very few.
+    /// Sets the maximum number of bytes of a [snapshot](crate#snapshots) of the filter, as [`Figures::snapshot_bytes`]
+    /// counts them: the size of the packet, block or page that must hold it. Stashed items are not included, and each
+    /// of them takes 16 bytes: a filter of fixed size with distinct items has none, or very few.
     ///
-    /// It takes the place of a [capacity](Self::capacity), as [`memory_bytes`](Self::memory_bytes) does, and the filter
-    /// keeps both bounds if both are given.
+    /// It takes the place of a [capacity](Self::capacity), as [`memory_bytes`](Self::memory_bytes) does. If both are
+    /// given, the filter keeps both bounds.
     ///
     /// # Examples
     ///
@@ -163,13 +165,14 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         self
     }
 
-    /// The highest acceptable false-positive rate, between 0 and 1, of a filter that holds as many
-    /// items as its capacity; of a growing filter, its [maximum capacity](Self::max_capacity), or 2^40 items if it has
-    /// none. If the layout cannot keep this rate, [`build`](Self::build) fails and names a layout that can; with
-    /// [`any_layout`](Self::any_layout), `build` chooses the smallest such layout. The default is the
-    /// rate of the layout.
+    /// Sets the highest acceptable false-positive rate, between 0 and 1. A filter of fixed size keeps it when it holds
+    /// its capacity; a growing filter, when it holds its [maximum capacity](Self::max_capacity), or 2^40 items if it
+    /// has no maximum. [Merges](crate::CuckooFilter::merge) keep it, too: a merge that would exceed it returns an
+    /// error.
     ///
-    /// It is a promise that [merges](crate::CuckooFilter::merge) keep, too: one that would break it is an error.
+    /// If the layout cannot keep this rate, [`build`](Self::build) fails and names a layout that can. With
+    /// [`any_layout`](Self::any_layout), `build` chooses the smallest such layout. The default is the rate of the
+    /// layout.
     ///
     /// # Examples
     ///
@@ -186,7 +189,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         self
     }
 
-    /// The hasher of the items. By default, each filter has a fast hasher with its own random seed.
+    /// Sets the hasher of the items. By default, each filter has a fast hasher with its own random seed.
     ///
     /// # Examples
     ///
@@ -207,13 +210,13 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         Builder { request, hasher: self.hasher, expiry: self.expiry, layout: PhantomData }
     }
 
-    /// The layout of this type, in place of any that was named.
+    /// Selects the layout of the type `M`, in place of a layout that was named.
     fn with_layout<M: Storage>(self) -> Builder<M, S, T> {
         let request = Request { only: M::ONLY, ..self.request };
         self.with(request)
     }
 
-    /// The layout with this name, chosen at run time.
+    /// Selects the layout with this name, chosen at run time.
     fn with_layout_named<M: Storage>(self, name: &str) -> Result<Builder<M, S, T>, Error> {
         let only = Some(sizing::layout_named(M::GROWS, name)?);
         let request = Request { only, ..self.request };
@@ -226,11 +229,11 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         self.with(request)
     }
 
-    /// The table, the hasher and the capacities of what is built.
-    /// For what takes this number of bytes itself.
+    /// Builds the table, and returns it with the hasher and the capacities. `itself` is the size of the built value, in
+    /// bytes.
     pub(crate) fn build_inner<V: Values>(self, itself: usize) -> Result<Inner<L, V, S>, Error> {
         let (request, sizing) = self.sizing::<V>(itself)?;
-        // Those of the first words.
+        // The size of the first words.
         let bytes = sizing::in_address_space(sizing.initial.saturating_mul(8));
         let state = State::try_new(sizing).map_err(|_| Error::OutOfMemory { bytes })?;
         let state = state.with_promised_rate(request.rate);
@@ -246,7 +249,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
 
 /// The storage of a filter of fixed size.
 impl<L: Layout, S, T> Builder<Fixed<L>, S, T> {
-    /// The [`Layout`](crate::Layout) of the buckets, [`Fp16x4`] by default.
+    /// Sets the [`Layout`](crate::Layout) of the buckets. The default is [`Fp16x4`].
     ///
     /// # Examples
     ///
@@ -262,8 +265,8 @@ impl<L: Layout, S, T> Builder<Fixed<L>, S, T> {
         self.with_layout()
     }
 
-    /// The smallest layout that reaches the rate, chosen by [`build`](Self::build). See
-    /// [`AnyLayout`] for what it chooses and what the choice costs.
+    /// Lets [`build`](Self::build) choose the smallest layout that reaches the rate. [`AnyLayout`] says which layout it
+    /// chooses, and what the choice costs.
     ///
     /// # Examples
     ///
@@ -281,7 +284,7 @@ impl<L: Layout, S, T> Builder<Fixed<L>, S, T> {
         self.with_layout()
     }
 
-    /// The layout with this name, for one that is known at run time only: from a configuration, say.
+    /// Sets the layout by its name, if you know the name only at run time: from a configuration, for example.
     ///
     /// [`AnyLayout::NAMES`] has the names. They are those of the types in the table of [layouts](crate::Layout).
     ///
@@ -308,7 +311,7 @@ impl<L: Layout, S, T> Builder<Fixed<L>, S, T> {
 
 /// The storage of a growing filter.
 impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
-    /// The layout of the buckets, one of those that [can grow](GrowingLayout).
+    /// Sets the layout of the buckets, one of those that [can grow](GrowingLayout).
     ///
     /// # Examples
     ///
@@ -323,7 +326,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self.with_layout()
     }
 
-    /// The smallest layout that keeps the [rate](Self::false_positive_rate), chosen by [`build`](Self::build) among
+    /// Lets [`build`](Self::build) choose the smallest layout that keeps the [rate](Self::false_positive_rate), among
     /// those that [can grow](GrowingLayout).
     ///
     /// # Examples
@@ -340,8 +343,8 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self.with_layout()
     }
 
-    /// The layout with this name, one of those that [can grow](GrowingLayout), for one that is known at run time only:
-    /// from a configuration, say.
+    /// Sets the layout by its name, one of those that [can grow](GrowingLayout), if you know the name only at run time:
+    /// from a configuration, for example.
     ///
     /// # Errors
     ///
@@ -379,7 +382,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self
     }
 
-    /// Changes nothing: what has a [maximum capacity](Self::max_capacity) grows already.
+    /// Changes nothing: a filter with a [maximum capacity](Self::max_capacity) grows already.
     ///
     /// # Examples
     ///
@@ -394,22 +397,21 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self
     }
 
-    /// The share of slots in use that the filter keeps while it grows: from 0.5 to the highest of the
-    /// [layout](Growable), a hundredth less in a maplet, to the nearest thousandth. The default is the one of the
-    /// layout.
+    /// Sets the target load, which is the share of slots in use that the filter keeps while it grows. It is rounded to
+    /// the nearest thousandth. It lies between 0.5 and the highest target load of the [layout](Growable), or 0.01 less
+    /// in a maplet or an expiring filter. The default is the target load of the layout.
     ///
-    /// A higher load takes less memory. A lower load makes inserts faster, since fewer of them must kick,
-    /// and the false-positive rate lower, in proportion. In the default layout:
+    /// A higher load takes less memory. A lower load makes inserts faster, because fewer of them must kick, and makes
+    /// the false-positive rate lower, in proportion to the load. In the default layout:
     ///
-    /// | target load | bits per item | false positives at the first size | after nine doublings | time of an insert |
+    /// | target load | bits per item | false positives at the first size | after nine doublings | time of an insert, relative to 0.80 |
     /// |---|---|---|---|---|
     /// | 0.87, the highest | 18.4 | 0.022 % | 0.22 % | 1.7 |
     /// | 0.80 | 20.0 | 0.020 % | 0.20 % | 1 |
     /// | 0.75, the default | 21.3 | 0.019 % | 0.19 % | 0.82 |
     /// | 0.70 | 22.9 | 0.017 % | 0.18 % | 0.74 |
     ///
-    /// (The last column was measured from 2^15 to 2^24 slots: `docs/performance/growth.csv` in the
-    /// repository.)
+    /// (The last column was measured from 2^15 to 2^24 slots: `docs/performance/growth.csv` in the repository.)
     ///
     /// # Examples
     ///
@@ -452,10 +454,11 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
     }
 }
 
-/// Returns what was built, where the caller returns no error: panics, in the line of the user's call.
+/// Returns the built value. If building failed, it panics in the line of the user's call, or aborts if memory ended:
+/// for constructors that do not return an error.
 #[track_caller]
 pub(crate) fn built<T>(built: Result<T, Error>) -> T {
-    // Not `unwrap_or_else`: the panic would be in the line of its closure.
+    // Not `unwrap_or_else`: its closure would be the location of the panic.
     match built {
         Ok(built) => built,
         Err(error) => {

@@ -1,4 +1,4 @@
-//! The public type: hashing in, answers out.
+//! The filter: each operation hashes its item and calls the table.
 
 mod constructors;
 
@@ -13,10 +13,10 @@ use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inn
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::NoValues;
 
-/// What a [`CuckooFilter`] and a [`GrowableCuckooFilter`] are: a filter with the storage `L`.
+/// The type behind [`CuckooFilter`] and [`GrowableCuckooFilter`]: a filter with the storage `L`.
 ///
-/// `CuckooFilter<L, S>` is `Filter<Fixed<L>, S>`, and `GrowableCuckooFilter<L, S>` is `Filter<Growable<L>, S>`. Write these
-/// names, unless your code takes both:
+/// `CuckooFilter<L, S>` is `Filter<Fixed<L>, S>`, and `GrowableCuckooFilter<L, S>` is `Filter<Growable<L>, S>`. Use
+/// these two names, except in code that takes both:
 ///
 /// ```
 /// use std::hash::BuildHasher;
@@ -33,29 +33,31 @@ pub struct Filter<L: Storage, S = DefaultHashBuilder> {
     pub(crate) inner: Inner<L, NoValues, S>,
 }
 
-/// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
-/// of false positives, no false negatives, and removal. In a struct: `filter: CuckooFilter`, whatever the items are
-/// ([with a hasher, growing, of any layout](crate#the-type-of-a-filter)).
+/// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate of false positives, no
+/// false negatives, and removal.
 ///
-/// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped
-/// threads. The type is not generic over the items: methods take a reference to any type that
-/// implements [`Hash`], and items with equal hashes are equal. So `"egg"` and `String::from("egg")`
-/// are one item. Whether `7_u32` and `7_u64` are one item depends on the hasher: do not mix types.
+/// In a struct, write `filter: CuckooFilter`, for items of any type. [With a hasher, growing, or of any
+/// layout](crate#the-type-of-a-filter) it has more parameters.
 ///
-/// The filter is a multiset: [`insert`](CuckooFilter::insert) adds one more copy,
-/// [`insert_if_absent`](CuckooFilter::insert_if_absent) adds the first copy only, [`remove`](CuckooFilter::remove) removes
-/// one. The [documentation of the crate](crate#which-insert) says which of them to use.
+/// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc), or lend it to scoped threads. The items
+/// are not a type parameter: methods take a reference to any type that implements [`Hash`]. Items with equal hashes are
+/// equal, so `"egg"` and `String::from("egg")` are one item. Whether `7_u32` and `7_u64` are one item depends on the
+/// hasher: do not mix types.
 ///
-/// `L` is the [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`]; `S` is the hasher of the items. A filter of this
-/// type keeps its size. Where the number of items is not known, use a [`GrowableCuckooFilter`].
+/// The filter is a multiset: [`insert`](CuckooFilter::insert) adds a copy,
+/// [`insert_if_absent`](CuckooFilter::insert_if_absent) adds the first copy only, and [`remove`](CuckooFilter::remove)
+/// removes one copy. The [documentation of the crate](crate#which-insert) says which insert to use.
 ///
-/// The filter implements neither `Extend` nor `FromIterator`, since these cannot return an error when
-/// the filter is full. Use [`insert_all`](CuckooFilter::insert_all) for an iterator, and
-/// [`insert_many`](CuckooFilter::insert_many) for a slice. It does not implement `Clone` either, since a copy may find no memory:
-/// [`try_clone`](CuckooFilter::try_clone) makes one.
+/// `L` is the [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`]. `S` is the hasher of the items. A filter of
+/// this type has a fixed size. If you do not know the number of items, use a [`GrowableCuckooFilter`].
 ///
-/// If the [`Hash`] implementation of an item, the hasher, or an iterator panics, no lock is held, so the
-/// filter stays valid and other threads go on. An [`Arc`](std::sync::Arc) of a filter can be used in
+/// The filter implements neither `Extend` nor `FromIterator`, because they cannot return an error when the filter is
+/// full. Use [`insert_all`](CuckooFilter::insert_all) for an iterator, and [`insert_many`](CuckooFilter::insert_many)
+/// for a slice. It does not implement `Clone`, because the allocator may have no memory for a second table: use
+/// [`try_clone`](CuckooFilter::try_clone).
+///
+/// If the [`Hash`] implementation of an item, the hasher, or an iterator panics, the filter stays valid and other
+/// threads go on, because no lock is held then. An [`Arc`](std::sync::Arc) of a filter can be used in
 /// [`catch_unwind`](std::panic::catch_unwind).
 ///
 /// # Examples
@@ -82,7 +84,8 @@ pub struct Filter<L: Storage, S = DefaultHashBuilder> {
 pub type CuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = Filter<Fixed<L>, S>;
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
-/// In a struct: `filter: AnyCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).
+///
+/// In a struct, write `filter: AnyCuckooFilter`, or add [a hasher](crate#the-type-of-a-filter).
 ///
 /// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter`.
 ///
@@ -100,13 +103,15 @@ pub type CuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = Filter<Fixed<L>, S>;
 pub type AnyCuckooFilter<S = DefaultHashBuilder> = Filter<Fixed<AnyLayout>, S>;
 
 /// A [`CuckooFilter`] that grows with its items: see [`Growable`].
-/// In a struct: `filter: GrowableCuckooFilter` ([with a hasher, of any layout](crate#the-type-of-a-filter)).
 ///
-/// [`new`](GrowableCuckooFilter::new) needs no size. With a capacity as its maximum it keeps its size: so it is the
-/// type for filters of which it is decided at run time whether they grow.
-/// [`builder`](GrowableCuckooFilter::builder) makes one with another layout or a maximum.
+/// In a struct, write `filter: GrowableCuckooFilter`. [With a hasher or of any layout](crate#the-type-of-a-filter) it
+/// has more parameters.
 ///
-/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter` and, besides,
+/// [`new`](GrowableCuckooFilter::new) needs no size. [`builder`](GrowableCuckooFilter::builder) builds one with another
+/// layout or a maximum. With a maximum that is equal to its capacity, a growing filter keeps its size: so use this type
+/// if you decide at run time whether a filter grows.
+///
+/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter`, and also
 /// [`reserve`](CuckooFilter::reserve), [`max_capacity`](CuckooFilter::max_capacity) and
 /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).
 ///
@@ -129,15 +134,15 @@ pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = Filter<Growa
 impl<L: Storage, S> Filter<L, S> {
     /// Adds one more copy of `item`.
     ///
-    /// Blocks while another thread writes to the same group of buckets. It holds one lock for a few
-    /// instructions, or two for each kick when both buckets are full. An item for which they have no room goes to the
-    /// [stash](crate#what-finds-no-room), which at times allocates memory. In a growable filter, some
-    /// inserts split a few buckets, and few allocate memory: see
-    /// [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits for other threads that write to the same stripes (groups of buckets). It holds one lock for a few
+    /// instructions, or two locks for each kick if both buckets are full. If no kicks make room, the item goes to the
+    /// [stash](crate#what-finds-no-room), which at times allocates memory. In a growing filter, some inserts split a
+    /// few buckets, and a few of these allocate memory. The table of [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long) has all cases.
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] and [`Error::NoMemoryToStore`]; then nothing has changed.
+    /// [`Error::Full`] and [`Error::NoMemoryToStore`]. Then nothing has changed.
     ///
     /// # Examples
     ///
@@ -156,24 +161,23 @@ impl<L: Storage, S> Filter<L, S> {
         Ok(by_encoding!(self.inner, table => table.insert_item(hash))?)
     }
 
-    /// Adds `item` unless the filter contains it: returns `Ok(true)` if it was inserted, and
-    /// `Ok(false)` if it was present, as [`HashSet::insert`](std::collections::HashSet::insert) does.
+    /// Adds `item` unless the filter contains it. Returns `Ok(true)` if it added the item, and `Ok(false)` if the item
+    /// was present, as [`HashSet::insert`](std::collections::HashSet::insert) does.
     ///
-    /// An item that collides with another item (a false positive) counts as present. If several
-    /// threads insert an absent item in this way at once, exactly one of them gets `true`.
+    /// An item that collides with another item (a false positive) counts as present. If several threads insert an
+    /// absent item with this method at the same time, exactly one of them gets `true`.
     ///
-    /// **Do not remove from a filter that is filled in this way.** An item that was present may share
-    /// the copy of another item, and the first [`remove`](Self::remove) of either removes it for
-    /// both. This holds even if only items are removed for which this method returned `true`: see
-    /// [which insert](crate#which-insert). If items are removed, use [`insert`](Self::insert) and
-    /// `remove` in pairs.
+    /// **Do not remove from a filter that this method fills.** An item that was present may share the copy of another
+    /// item, and the first [`remove`](Self::remove) of either item removes the copy of both. This holds even if you
+    /// only remove items for which this method returned `true`: see [which insert](crate#which-insert). If you remove
+    /// items, use [`insert`](Self::insert) and `remove` in pairs.
     ///
-    /// Takes no lock if the item is in one of its buckets and is not being moved. Otherwise it blocks while another
-    /// thread writes to one of the two groups of buckets of the item.
+    /// Takes no lock if the item is in one of its buckets and no thread is moving it. Otherwise it waits for other
+    /// threads that write to the stripes of its two buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// As [`insert`](Self::insert); then nothing has changed.
+    /// The same as [`insert`](Self::insert). Then nothing has changed.
     ///
     /// # Examples
     ///
@@ -191,12 +195,12 @@ impl<L: Storage, S> Filter<L, S> {
         Ok(by_encoding!(self.inner, table => table.insert_item_if_absent(hash))?)
     }
 
-    /// Whether `item` is in the filter. `false` is certain; `true` may be wrong, at
-    /// [the rate the filter states](Self::false_positive_rate).
+    /// Returns whether `item` is in the filter. `false` is certain. `true` may be wrong, at the rate that
+    /// [`false_positive_rate`](Self::false_positive_rate) returns.
     ///
-    /// Wait-free: a bounded number of steps, whatever other threads do; no lock, no
-    /// read-modify-write, no store. (One exception: it counts the rare inconclusive lookups for
-    /// [`stats`](Self::stats).)
+    /// Wait-free: takes a bounded number of steps, whatever other threads do. It takes no lock, and executes no
+    /// read-modify-write and no store, with one exception: it counts the rare inconclusive lookups for
+    /// [`stats`](Self::stats).
     ///
     /// # Examples
     ///
@@ -214,17 +218,17 @@ impl<L: Storage, S> Filter<L, S> {
         self.inner.contains(self.hash_of(item))
     }
 
-    /// Removes one copy of `item`. Returns whether there was a copy.
+    /// Removes one copy of `item`. Returns whether there was one.
     ///
-    /// Remove only what was inserted, once for each insert. An item that was never inserted may
-    /// collide with a present item; its removal then removes the copy of the other item, which is
-    /// missed from then on. For the same reason do not remove items that you inserted with
-    /// [`insert_if_absent`](Self::insert_if_absent). [A checklist](crate#if-a-lookup-misses-what-you-inserted) has all causes
-    /// of a false negative.
+    /// Remove only what you inserted, once for each insert. An item that was never inserted may collide with a present
+    /// item: its removal then removes the copy of the present item, and lookups miss that item from then on. For the
+    /// same reason, do not remove items that you inserted with [`insert_if_absent`](Self::insert_if_absent). [A
+    /// checklist](crate#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
     ///
-    /// Blocks while another thread writes to the same group of buckets. Takes no lock if the item is
-    /// absent, unless something of its version group is [stashed](crate#what-finds-no-room), or other threads move
-    /// fingerprints of the group during each of 64 attempts.
+    /// Waits for other threads that write to the stripe of the item's bucket: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) the
+    /// [stash](crate#what-finds-no-room) has an entry that it cannot tell from the item without a lock, or (b) other
+    /// threads move fingerprints of the item's version group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -243,10 +247,12 @@ impl<L: Storage, S> Filter<L, S> {
         by_encoding!(self.inner, table => table.remove_item(hash))
     }
 
-    /// The number of copies of `item`, including copies of items that collide with it.
+    /// Returns the number of copies of `item`, including copies of items that collide with it.
     ///
-    /// Blocks while another thread writes to one of the two groups of buckets of the item. Takes no lock
-    /// if the item is absent, unless a fingerprint of its version group is being moved.
+    /// Waits for other threads that write to the stripes of the item's two buckets: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) the
+    /// [stash](crate#what-finds-no-room) has an entry that it cannot tell from the item without a lock, or (b) another
+    /// thread is moving a fingerprint of the item's version group.
     ///
     /// # Examples
     ///
@@ -266,13 +272,15 @@ impl<L: Storage, S> Filter<L, S> {
         by_encoding!(self.inner, table => table.count(table.key(hash)))
     }
 
-    /// Writes to `counts` how many copies there are of each item: [`count`](Self::count) for a batch, which hides the
-    /// latency of memory in a filter larger than the cache. The batch is not atomic. Blocks as `count` does, for each
-    /// item by itself.
+    /// Writes the number of copies of each item to `counts`: [`count`](Self::count) for a batch. It hides the latency
+    /// of memory in a filter larger than the cache.
+    ///
+    /// The batch is not atomic. For each item, the call waits for other threads that write to the stripes of its two
+    /// buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock between two items.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is written.
     ///
     /// # Examples
     ///
@@ -295,15 +303,14 @@ impl<L: Storage, S> Filter<L, S> {
         Ok(())
     }
 
-    /// Writes to `found` whether each item is in the filter: [`contains`](Self::contains) for a
-    /// batch, which hides the latency of memory in a filter larger than the cache. The batch is not
-    /// atomic: it is one lookup for each item.
+    /// Writes to `found` whether each item is in the filter: [`contains`](Self::contains) for a batch. It hides the
+    /// latency of memory in a filter larger than the cache.
     ///
-    /// Wait-free, as `contains` is.
+    /// The batch is not atomic: it is one lookup for each item. It is wait-free, as `contains` is.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is written.
     ///
     /// # Examples
     ///
@@ -326,7 +333,7 @@ impl<L: Storage, S> Filter<L, S> {
         Ok(())
     }
 
-    /// As [`contains_many`](Self::contains_many), but returns the answers in a new vector.
+    /// Returns the answers of [`contains_many`](Self::contains_many) in a new vector.
     ///
     /// # Examples
     ///
@@ -341,24 +348,26 @@ impl<L: Storage, S> Filter<L, S> {
     #[must_use]
     pub fn contains_each<Q: Item<S>>(&self, items: &[Q]) -> Vec<bool> {
         let mut found = vec![false; items.len()];
-        // It fails only if there are more or fewer answers than items.
+        // Fails only if the numbers of items and answers differ.
         let _ = self.contains_many(items, &mut found);
         found
     }
 
-    /// Adds one more copy of each item, in order, until one fails.
+    /// Adds one more copy of each item, in order, until an insert fails.
     ///
-    /// Blocks as [`insert`](Self::insert) does, for each item by itself: the batch is not atomic.
+    /// The batch is not atomic. For each item, the call waits for other threads that write to the same stripes, as
+    /// [`insert`](Self::insert) does: see [what blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock
+    /// between two items.
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`]: how many items were stored (the first ones of the slice), and why the
-    /// next item was not.
+    /// [`Error::Stopped`]: it says how many items were stored (the first ones of the slice), and why the next item was
+    /// not.
     ///
     /// # Panics
     ///
-    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so
-    /// up to 32 items before this one are not stored either. The filter stays valid.
+    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so up to 32 items
+    /// before this one are not stored either. The filter stays valid.
     ///
     /// # Examples
     ///
@@ -375,22 +384,25 @@ impl<L: Storage, S> Filter<L, S> {
         Ok(())
     }
 
-    /// Adds one more copy of each item of an iterator, in order, until one fails:
+    /// Adds one more copy of each item of an iterator, in order, until an insert fails:
     /// [`insert_many`](Self::insert_many) for items that are not in a slice.
     ///
-    /// It takes up to 256 items from the iterator, hashes them, inserts them as one batch, and goes on
-    /// with the next 256. It allocates only where `insert` does. Blocks as [`insert`](Self::insert) does, for each item
-    /// by itself. No lock is held while the iterator runs, so the iterator may use the filter.
+    /// It takes up to 256 items from the iterator, hashes them, inserts them as one batch, and goes on with the next
+    /// 256. It allocates only where `insert` does. It holds no lock while the iterator runs, so the iterator may use
+    /// the filter.
+    ///
+    /// For each item, the call waits for other threads that write to the same stripes, as [`insert`](Self::insert)
+    /// does: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`]: how many items were stored (the first ones of the iterator), and why the next
-    /// item was not. The iterator may have given up to 255 items after that one, which are dropped.
+    /// [`Error::Stopped`]: it says how many items were stored (the first ones of the iterator), and why the next item
+    /// was not. The iterator may have returned up to 255 items after that one, which are dropped.
     ///
     /// # Panics
     ///
-    /// If the iterator or the [`Hash`] implementation of an item panics. Up to 255 items that the
-    /// iterator gave before are not stored either. The filter stays valid.
+    /// If the iterator or the [`Hash`] implementation of an item panics. Up to 255 items that the iterator returned
+    /// before are not stored either. The filter stays valid.
     ///
     /// # Examples
     ///
@@ -411,25 +423,28 @@ impl<L: Storage, S> Filter<L, S> {
         Ok(())
     }
 
-    /// Adds each item, in order, unless the filter contains it, until an insert fails. Writes to `new` whether it was
-    /// added, and returns how many were: [`insert_if_absent`](Self::insert_if_absent) for a batch. Of an item that
-    /// the batch names twice, the second is not new.
+    /// Adds each item, in order, unless the filter contains it, until an insert fails:
+    /// [`insert_if_absent`](Self::insert_if_absent) for a batch. Writes to `new` whether it added each item, and
+    /// returns the number of items that it added. If the batch contains an item twice, only the first of the two is
+    /// new.
     ///
-    /// As with `insert_if_absent`, do not remove from a filter that is filled in this way. Blocks as `insert_if_absent`
-    /// does, for each item by itself: the batch is not atomic.
+    /// As with `insert_if_absent`, do not remove from a filter that this method fills. The batch is not atomic. For
+    /// each item that is absent or that a thread is moving, the call waits for other threads that write to the stripes
+    /// of its two buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock between two
+    /// items.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is added.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is added.
     ///
-    /// [`Error::Stopped`] if an item could not be added. Those before its
-    /// index are in the filter, and `new` has their answers; the rest of `new` is as it was.
+    /// [`Error::Stopped`] if an item could not be added. The items before its index are in the filter, and `new` has
+    /// their answers. The rest of `new` has not changed.
     ///
     /// # Panics
     ///
-    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so
-    /// up to 32 items before this one are not added either. If `new` was all `false` before the
-    /// call, it shows which items were added. The filter stays valid.
+    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so up to 32 items
+    /// before this one are not added either. If `new` was all `false` before the call, it shows which items were added.
+    /// The filter stays valid.
     ///
     /// # Examples
     ///
@@ -451,23 +466,24 @@ impl<L: Storage, S> Filter<L, S> {
         Ok(self.insert_if_absent_batch(items, new)?)
     }
 
-    /// Adds each item of an iterator, in order, unless the filter contains it, until an insert fails. Returns how many
-    /// were added: the number of distinct items that were new to the filter.
+    /// Adds each item of an iterator, in order, unless the filter contains it, until an insert fails. Returns the
+    /// number of items that it added, which is the number of distinct items that were new to the filter.
     ///
-    /// It takes the items in batches, as [`insert_all`](Self::insert_all) does. As with
-    /// [`insert_if_absent`](Self::insert_if_absent), do not remove from a filter that is filled in this way. Blocks as
-    /// `insert_if_absent` does, for each item by itself. No lock is held while the iterator runs, so the iterator may use
-    /// the filter.
+    /// It takes the items in batches, as [`insert_all`](Self::insert_all) does, and holds no lock while the iterator
+    /// runs, so the iterator may use the filter. As with [`insert_if_absent`](Self::insert_if_absent), do not remove
+    /// from a filter that this method fills.
+    ///
+    /// For each item that is absent or that a thread is moving, the call waits for other threads that write to the
+    /// stripes of its two buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`]: the index of the item that could not be added, and how many of
-    /// those before it [were](Error::stored). The iterator may have given up to 255 items after that one,
-    /// which are dropped.
+    /// [`Error::Stopped`]: it has the index of the item that could not be added, and the number of items before it that
+    /// [were](Error::stored). The iterator may have returned up to 255 items after that one, which are dropped.
     ///
     /// # Panics
     ///
-    /// As [`insert_all`](Self::insert_all).
+    /// The same as [`insert_all`](Self::insert_all).
     ///
     /// # Examples
     ///
@@ -490,22 +506,22 @@ impl<L: Storage, S> Filter<L, S> {
         Ok(inserted?)
     }
 
-    /// Removes one copy of each item, in order, and writes to `removed` whether there was a copy.
-    /// Returns how many were removed. As with [`remove`](Self::remove), remove only what was
-    /// inserted.
+    /// Removes one copy of each item, in order, and writes to `removed` whether there was one. Returns the number of
+    /// copies that it removed. As with [`remove`](Self::remove), remove only what you inserted.
     ///
-    /// In a filter larger than the cache it is faster than a loop of `remove`. Blocks as `remove`
-    /// does, for each item by itself: the batch is not atomic.
+    /// In a filter larger than the cache, it is faster than a loop of `remove`. The batch is not atomic. For each item,
+    /// it waits for other threads that write to the stripe of its bucket: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock between two items.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is removed.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is removed.
     ///
     /// # Panics
     ///
-    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so
-    /// up to 32 items before this one are not removed either. If `removed` was all `false` before the
-    /// call, it shows which items were removed. The filter stays valid.
+    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so up to 32 items
+    /// before this one are not removed either. If `removed` was all `false` before the call, it shows which items were
+    /// removed. The filter stays valid.
     ///
     /// # Examples
     ///
@@ -534,7 +550,7 @@ impl<L: Storage, S> Filter<L, S> {
         })?)
     }
 
-    /// The 64-bit hash of `item`, for [`Prehashed`](crate::Prehashed): compute it once, use it often.
+    /// Returns the 64-bit hash of `item`, for [`Prehashed`](crate::Prehashed): compute it once and use it many times.
     ///
     /// # Examples
     ///
@@ -579,7 +595,7 @@ impl<L: Storage, S> Filter<L, S> {
 /// Figures.
 impl<L: Storage, S> Filter<L, S> {
     forward_to_inner! {
-        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
+        /// Returns the name of the layout in use: its [`Layout::NAME`](crate::Layout::NAME).
         ///
         /// # Examples
         ///
@@ -592,10 +608,10 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn layout_name(&self) -> &'static str;
 
-        /// The number of stored items, each copy counted. Exact while no thread writes. While other
-        /// threads write, it may miss their operations, and each kick under way may add or subtract one.
+        /// Returns the number of stored items, each copy counted. It is exact while no thread writes. While other
+        /// threads write, it may miss their operations, and each kick that is under way may add or subtract one.
         ///
-        /// Takes no lock. Adds up one counter for each group of buckets: at most 4,096 counters.
+        /// Takes no lock. It adds up one counter for each stripe (a group of buckets): at most 4,096 counters.
         ///
         /// # Examples
         ///
@@ -607,7 +623,7 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn len(&self) -> usize;
 
-        /// Whether no item is stored; as exact as [`len`](Self::len).
+        /// Returns whether the filter stores no item. It is as exact as [`len`](Self::len).
         ///
         /// # Examples
         ///
@@ -617,9 +633,10 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn is_empty(&self) -> bool;
 
-        /// The number of items that the filter was built for, or [`len`](Self::len) if it holds more. In a growable
-        /// filter, the number of items for its present size: at least the initial capacity, and at most the maximum
-        /// capacity unless the filter holds more.
+        /// Returns the number of items that the filter was built for, or [`len`](Self::len) if it holds more.
+        ///
+        /// In a growing filter, this is the number of items for its present size. It is at least the initial capacity.
+        /// It is at most the maximum capacity, unless the filter holds more.
         ///
         /// Takes no lock. It is as exact as `len`, and takes as long.
         ///
@@ -631,7 +648,7 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn capacity(&self) -> usize;
 
-        /// The number of slots of the table; in a growable filter, at its present size.
+        /// Returns the number of slots of the table. In a growing filter, this is the number at its present size.
         ///
         /// # Examples
         ///
@@ -641,9 +658,10 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn slots(&self) -> usize;
 
-        /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len), which also counts copies in the
-        /// [stash](crate#what-finds-no-room). In a growable filter, slots whose entries splits have
-        /// [doubled](crate#growth) are in use as well, and are not counted by `len`.
+        /// Returns the share of slots in use, from 0 to 1. It is as exact as [`len`](Self::len).
+        ///
+        /// It differs from `len` in two ways: it does not count copies in the [stash](crate#what-finds-no-room), and in
+        /// a growing filter it counts the additional slots of entries that splits have [doubled](crate#growth).
         ///
         /// # Examples
         ///
@@ -655,14 +673,15 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn load_factor(&self) -> f64;
 
-        /// How full the filter is: its entries (slots in use and [stashed entries](Stats::stashed_entries)), in
-        /// proportion to the number of items that it was built for; of a growable filter, to its [maximum
-        /// capacity](CuckooFilter::max_capacity). As exact as [`len`](Self::len), and takes as long.
+        /// Returns how full the filter is: the number of its entries (slots in use and [stashed
+        /// entries](Stats::stashed_entries)), divided by the number of items that it was built for. In a growing
+        /// filter, the divisor is its [maximum capacity](CuckooFilter::max_capacity). It is as exact as
+        /// [`len`](Self::len), and takes as long.
         ///
-        /// Below 1, no insert returns [`Full`](Error::Full), but for one item with 2^25 copies. A filter may hold
-        /// more than it was built for, so it may be above 1. The [load factor](Self::load_factor) of a growable filter
-        /// says nothing of this: growth keeps it close to its target. For a filter that was built without a maximum,
-        /// [`memory_bytes`](Self::memory_bytes) is the figure to watch.
+        /// Below 1, an insert returns [`Full`](Error::Full) only for an item with 2^25 copies. A filter may hold more
+        /// than it was built for, so the value may be above 1. The [load factor](Self::load_factor) of a growing filter
+        /// does not show how full it is, because growth keeps the load close to its target. If a filter was built
+        /// without a maximum, watch [`memory_bytes`](Self::memory_bytes).
         ///
         /// # Examples
         ///
@@ -677,19 +696,22 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn fullness(&self) -> f64;
 
-        /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
-        /// report as present now.
+        /// Returns the share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
+        /// present now.
         ///
-        /// Where items have copies, it is at the most this share: the copies of an item count here as different items, but an
-        /// absent item collides with all of them or with none.
+        /// If items have several copies, the true share may be lower: this method counts the copies of an item as
+        /// different items, but an absent item collides with all of them or with none.
         ///
-        /// In a growable filter it depends on when the items were inserted, and is estimated from the words of the
-        /// table: from all of them in a table of up to 2^14 buckets, and from a sample of that size at most in a larger
-        /// one, within some percent up to 13 doublings. What is [stashed](crate#what-finds-no-room) there is not counted:
-        /// an item adds next to nothing, since its whole position is compared; an entry that a [merge](Self::merge) has
-        /// brought adds as much as in a bucket. This takes a fraction of a millisecond, longer than the other figures,
-        /// but no lock. [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number
-        /// of items. See [growth](crate#growth).
+        /// In a growing filter, the rate depends on when the items were inserted. It is estimated from the words of the
+        /// table: from all words in a table of up to 2^14 buckets, and from a sample of at most that size in a larger
+        /// table, within some percent up to 13 doublings. The estimate does not count
+        /// [stashed](crate#what-finds-no-room) entries. A stashed item adds next to nothing to the rate, because
+        /// lookups compare its whole position. An entry that a [merge](Self::merge) has brought into the stash adds as
+        /// much as in a bucket.
+        ///
+        /// The estimate takes a fraction of a millisecond, longer than the other figures, but no lock.
+        /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of items.
+        /// See [growth](crate#growth).
         ///
         /// # Examples
         ///
@@ -702,7 +724,7 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn false_positive_rate(&self) -> f64;
 
-        /// The hasher of the items.
+        /// Returns the hasher of the items.
         ///
         /// # Examples
         ///
@@ -714,7 +736,7 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn hasher(&self) -> &S;
 
-        /// Figures for watching the filter. Takes no lock.
+        /// Returns figures for monitoring the filter. Takes no lock.
         ///
         /// # Examples
         ///
@@ -725,9 +747,9 @@ impl<L: Storage, S> Filter<L, S> {
         pub fn stats(&self) -> Stats;
     }
 
-    /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its locks, its
-    /// counters and its [stash](crate#what-finds-no-room). It does not include memory that the hasher owns on the heap.
-    /// A table that grows is allocated in [parts](crate#growth), as growth reaches them.
+    /// Returns the memory of the filter in bytes: the value itself, and all that it has allocated (its table, locks and
+    /// counters, and its [stash](crate#what-finds-no-room)). Memory that the hasher owns on the heap is not included. A
+    /// growing table is allocated in [parts](crate#growth), when growth reaches them.
     ///
     /// # Examples
     ///
@@ -742,9 +764,9 @@ impl<L: Storage, S> Filter<L, S> {
 
     /// Removes all items that were inserted before the call.
     ///
-    /// Blocks until it holds every lock of the filter; until it returns, other threads that write
-    /// wait for it. Lookups go on. The removal is atomic for each item, but not for all of them
-    /// together: lookups meanwhile may find some items and miss others. A filter that has grown keeps
+    /// Waits until it holds every lock of the filter. Other threads that write wait until it returns: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). Lookups go on. The removal is atomic for each item, but not for
+    /// all items together: lookups during the call may find some items and miss others. A filter that has grown keeps
     /// its size, and the memory of the stash stays allocated.
     ///
     /// # Examples
@@ -764,10 +786,10 @@ impl<L: Storage, S> Filter<L, S> {
 /// Growth.
 impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
     forward_to_inner! {
-        /// The maximum capacity: the number of items that the filter holds at its maximum size. It is what
-        /// the builder was [given](crate::Builder::max_capacity).
+        /// Returns the maximum capacity: the number of items that the filter holds at its maximum size. It is the
+        /// number that was passed to [`max_capacity`](crate::Builder::max_capacity) of the builder.
         ///
-        /// Of a filter that was built without a maximum, it is what 2^44 slots hold: more than 2^43 items. See
+        /// Without such a call, it is the number of items that 2^44 slots hold: more than 2^43. See
         /// [growth](crate#growth).
         ///
         /// # Examples
@@ -784,22 +806,22 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         /// ```
         pub fn max_capacity(&self) -> usize;
 
-        /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
-        /// present when the filter holds this number of items, if it grew from its first size with them. The
-        /// formula is in the section about [growth](crate#growth).
+        /// Returns the share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
+        /// present when the filter holds `items` items, if it grew from its first size with them. The formula is in the
+        /// section about [growth](crate#growth).
         ///
-        /// It knows what [merges](Self::merge) have added since the filter was built or [cleared](Self::clear): the items
-        /// of a filter that was smaller cause more false positives. What was restored from a snapshot does not know it;
-        /// there the [present rate](Self::false_positive_rate) may be higher.
+        /// It takes into account the [merges](Self::merge) since the filter was built or [cleared](Self::clear): items
+        /// of a filter that was smaller cause more false positives. A filter that was restored from a snapshot does not
+        /// know of earlier merges, so its [present rate](Self::false_positive_rate) may be higher.
         ///
-        /// If the builder was given a rate, it is at most this rate up to the
-        /// [maximum capacity](crate::Builder::max_capacity), or up to 2^40 items in a filter without a
-        /// maximum, also after merges. With more items than the maximum size is for, it is the rate of a filter of that size that holds
-        /// them.
+        /// If the builder was given a rate, the result is at most this rate up to the [maximum
+        /// capacity](crate::Builder::max_capacity), or up to 2^40 items in a filter without a maximum, also after
+        /// merges. For more items than the maximum size is for, the result is the rate of a filter of the maximum size
+        /// that holds them.
         ///
-        /// The [present rate](Self::false_positive_rate) may be lower: items that were inserted when the
-        /// filter was larger than they needed (after others were removed, or after
-        /// [`reserve`](Self::reserve)) cause fewer false positives.
+        /// The [present rate](Self::false_positive_rate) may be lower: items that were inserted when the filter was
+        /// larger than necessary (after others were removed, or after [`reserve`](Self::reserve)) cause fewer false
+        /// positives.
         ///
         /// # Examples
         ///
@@ -815,19 +837,19 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         pub fn false_positive_rate_at(&self, items: usize) -> f64;
     }
 
-    /// Grows until the table has room for `additional` more items. Inserting them then splits
-    /// nothing.
+    /// Grows until the table has room for `additional` more items. Inserts of these items then split no bucket.
     ///
-    /// Blocks while another thread splits buckets, and as [`insert`](Self::insert) does. Other threads can read and
-    /// write meanwhile. It allocates the memory that these items need, and in a large table up to a 64th more, at once,
-    /// before it grows.
+    /// Waits while another thread splits buckets, and for other threads that write to the stripes that it splits: see
+    /// [what blocks](crate#what-blocks-on-whom-and-how-long). Other threads can read and write meanwhile. Before it
+    /// grows, it allocates at once the memory that these items need, and in a large table up to a 64th more.
     ///
     /// # Errors
     ///
-    /// [`Error::AboveMaxCapacity`] if the filter would then hold more than
-    /// [`max_capacity`](Self::max_capacity) items; nothing has changed. [`Error::OutOfMemory`], before it grows,
-    /// if the allocator has no memory for these items. [`Error::Full`] if it has grown as far as it can and has no room
-    /// for them: merges of much smaller filters have [doubled](crate#growth) too many entries.
+    /// * [`Error::AboveMaxCapacity`] if the filter would then hold more than [`max_capacity`](Self::max_capacity)
+    ///   items. Nothing has changed.
+    /// * [`Error::OutOfMemory`], before it grows, if the allocator has no memory for these items.
+    /// * [`Error::Full`] if it has grown to its maximum size and still has no room for them, because merges of much
+    ///   smaller filters have [doubled](crate#growth) too many entries.
     ///
     /// # Examples
     ///
@@ -847,15 +869,16 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
 
 /// Copies.
 impl<L: Storage, S> Filter<L, S> {
-    /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the
-    /// other. (Not `Clone`: it may fail, and it waits.)
+    /// Returns an exact copy of the filter as it is at one instant, with a clone of the hasher. Later changes of one
+    /// filter do not affect the other. (It is not `Clone`, because it may fail, and it waits.)
     ///
-    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot), and some
+    /// It waits for the same threads as [`snapshot`](Self::snapshot), and makes the same threads wait: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). While it runs, it takes as much memory as `snapshot`, and some
     /// 80 bytes more for each stashed entry.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`]; the filter is as it was.
+    /// [`Error::OutOfMemory`]. The filter has not changed.
     ///
     /// # Examples
     ///
@@ -878,28 +901,28 @@ impl<L: Storage, S> Filter<L, S> {
 
 /// Snapshots.
 impl<L: Storage, S: ComparedHasher> Filter<L, S> {
-    /// The filter as it is at one instant between the call and its return: every operation on an item
-    /// is in it as a whole, or not at all.
+    /// Returns an image of the filter as it is at one instant between the call and its return. Every operation on an
+    /// item is in the image as a whole, or not at all.
     ///
-    /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and
-    /// once, at the end, while every lock is taken: for a fraction of a millisecond, whatever the size;
-    /// longer only if this thread is preempted while it holds a lock, or if a large
-    /// [stash](crate#what-finds-no-room) changes while it is copied. Another call of `snapshot` waits
-    /// until this one has ended.
+    /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time. Once, at the end,
+    /// writers wait while every lock is taken: a fraction of a millisecond, whatever the size of the filter. They wait
+    /// longer only if this thread is preempted while it holds a lock, or if a large [stash](crate#what-finds-no-room)
+    /// changes while it is copied. Another call of `snapshot` waits until this one has ended. The table of [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long) has all cases.
     ///
-    /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry; half of it stays
-    /// with the [`Snapshot`]. A large table takes two to three times as long as a copy of it to new memory: 240 ms for
-    /// 2^27 slots, which are 256 MiB, on the machine of `docs/performance.md`.
+    /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry. The [`Snapshot`]
+    /// keeps half of this memory. A large table takes two to three times as long as a copy of it to new memory: 240 ms
+    /// for 2^27 slots, which are 256 MiB, on the machine of `docs/performance.md`.
     ///
-    /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
-    /// contain the hasher, and the random seed of the default hasher is lost when the process ends:
-    /// [`restore`](Self::restore) then returns [`OtherHasher`](Error::OtherHasher). If the filter
-    /// must outlive its process, build it with a [`StableHashBuilder`](crate::StableHashBuilder) or a
-    /// [`KeyedHashBuilder`](crate::KeyedHashBuilder); or hash the items yourself ([`NoHasher`](crate::NoHasher)).
+    /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not contain the
+    /// hasher, and the random seed of the default hasher is lost when the process ends: [`restore`](Self::restore) then
+    /// returns [`OtherHasher`](Error::OtherHasher). If the filter must outlive its process, build it with a
+    /// [`StableHashBuilder`](crate::StableHashBuilder) or a [`KeyedHashBuilder`](crate::KeyedHashBuilder), or hash the
+    /// items yourself ([`NoHasher`](crate::NoHasher)).
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`]; the filter is as it was.
+    /// [`Error::OutOfMemory`]. The filter has not changed.
     ///
     /// # Examples
     ///
@@ -920,22 +943,25 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         self.inner.snapshot()
     }
 
-    /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave: it gives the same answers as the saved
-    /// filter, and can be changed like any other. Reads the snapshot in steps of 8 KiB, and not a byte more.
+    /// Restores a filter from the bytes of a snapshot ([`Snapshot::as_bytes`]). The filter gives the same answers as
+    /// the saved one, and can be changed like any other. It reads the snapshot in steps of 8 KiB, and no byte beyond
+    /// its end.
     ///
-    /// Every byte is validated: a filter that is restored is one that this crate could have made. But
-    /// the checksum is no signature: whoever can change the bytes can make a valid filter of other
-    /// items.
+    /// Every byte is validated: the result is a filter that this crate could have made. But the checksum is not a
+    /// signature: an attacker who can change the bytes can make a valid filter of other items.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] of the reader. For bytes that are no valid snapshot: [`Error::NotASnapshot`],
-    /// [`Error::UnknownVersion`], [`Error::UnknownKind`], [`Error::UnknownLayout`], [`Error::Truncated`],
-    /// [`Error::Damaged`], [`Error::ImpossibleTable`], [`Error::InvalidWord`], [`Error::InvalidEntry`] and
-    /// [`Error::WrongLen`]. For a valid one of something else: [`Error::OtherType`],
-    /// [`Error::OtherLayout`] and [`Error::OtherHasher`]. [`Error::OutOfMemory`].
+    /// * [`Error::Io`] if the reader fails.
+    /// * If the bytes are not a valid snapshot: [`Error::NotASnapshot`], [`Error::UnknownVersion`],
+    ///   [`Error::UnknownKind`], [`Error::UnknownLayout`], [`Error::Truncated`], [`Error::Damaged`],
+    ///   [`Error::ImpossibleTable`], [`Error::InvalidWord`], [`Error::InvalidEntry`] and [`Error::WrongLen`].
+    /// * If the snapshot is valid, but of another type, layout or hasher: [`Error::OtherType`], [`Error::OtherLayout`]
+    ///   and [`Error::OtherHasher`].
+    /// * [`Error::OutOfMemory`].
     ///
-    /// Until the snapshot is read to its end, it takes no more memory than twice the bytes that were read, and 8 KiB.
+    /// Until it has read the snapshot to its end, it allocates at most twice the number of bytes that it has read, and
+    /// 8 KiB.
     ///
     /// # Examples
     ///
@@ -952,11 +978,13 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         Inner::restore(reader, hasher, Content::Items).map(|inner| Self { inner })
     }
 
-    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
+    /// Restores a filter from a slice that contains one snapshot and nothing else. Otherwise it is the same as
+    /// [`restore`](Self::restore).
     ///
     /// # Errors
     ///
-    /// The same, and [`Error::TrailingBytes`].
+    /// The same as [`restore`](Self::restore) (except [`Error::Io`]), and [`Error::TrailingBytes`] for bytes after the
+    /// snapshot.
     ///
     /// # Examples
     ///
@@ -974,12 +1002,12 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         Inner::from_bytes(bytes, hasher, Content::Items).map(|inner| Self { inner })
     }
 
-    /// The filter of a snapshot, whose bytes are not validated again.
+    /// Restores the filter of a snapshot without validating its bytes again.
     ///
     /// # Errors
     ///
-    /// [`Error::OtherType`], [`Error::OtherLayout`] and [`Error::OtherHasher`] for the snapshot of
-    /// something else; and [`Error::OutOfMemory`].
+    /// [`Error::OtherType`], [`Error::OtherLayout`] and [`Error::OtherHasher`] if the snapshot is of another type,
+    /// layout or hasher, and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -999,42 +1027,49 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         Inner::from_snapshot(snapshot, hasher, Content::Items).map(|inner| Self { inner })
     }
 
-    /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
-    /// added, or nothing.
+    /// Adds all items of `other`, with all their copies: afterwards this filter contains the items of both. It adds all
+    /// of them, or nothing.
     ///
-    /// Both must have the same layout, and hashers that give the same hashes. Filters of fixed size must also have
-    /// the same number of slots, as those have that are built for the same capacity. Filters that grow may have
-    /// any sizes: this one grows to hold both.
+    /// Both filters must have the same layout, and hashers that give the same hashes. Filters of fixed size must also
+    /// have the same number of slots, as filters built for the same capacity have. Growing filters may have any sizes:
+    /// this one grows to hold both.
     ///
-    /// **Parts of a whole:** a filter that grows knows the less of an item the smaller it was when it stored it. In a filter
-    /// that is some hundred times as large, each such item takes several slots, and twice as many after each doubling.
-    /// Before they take too many, a merge is refused: if this filter would have no room for its [maximum
-    /// capacity](Self::max_capacity) any more, or, without a maximum, could not go on growing. Of filters of one size
-    /// that grew from the smallest one, some twenty can be merged into a new one. So build filters that are to be merged
-    /// with the [capacity](crate::Builder::capacity) of all of them together: of these, any number.
+    /// **Build growing filters that you want to merge with the [capacity](crate::Builder::capacity) of all of them
+    /// together.** Then you can merge any number of them. The smaller a growing filter is when it stores an item, the
+    /// fewer bits of the item's hash it stores. In a filter some hundred times as large, each such item takes several
+    /// slots, and twice as many after each doubling. A merge returns an error before they take too many: if this filter
+    /// would no longer have room for its [maximum capacity](Self::max_capacity), or, without a maximum, could not go on
+    /// growing. If filters of one size grew from the smallest size, some twenty of them can be merged into a new one.
     ///
-    /// **Rates add up:** what `other` reports of absent items, this filter reports, too. The less a filter knows of its
-    /// items, the more that is: 16 filters that grew to 50,000 items each have 2.4 % false positives in one, where one
-    /// filter that grew to all these items has 0.23 %. A [rate](crate::Builder::false_positive_rate) that the builder of
-    /// this filter was given is a promise: a merge that would break it, at the capacity for which it was given, is an
-    /// error. (What was restored from a snapshot has no such promise: the format has no field for it. A
-    /// [clone](Self::try_clone) has.) What was merged counts until a [`clear`](Self::clear), also if it is removed again.
+    /// **The rates add up:** this filter also reports those absent items as present that `other` reports. The fewer
+    /// bits a filter stores of its items, the higher the rate: 16 filters that grew to 50,000 items each have 2.4 %
+    /// false positives when merged into one, where one filter that grew to all these items has 0.23 %. If the builder
+    /// of this filter was given a [rate](crate::Builder::false_positive_rate), the filter keeps it: a merge that would
+    /// exceed this rate, at the capacity for which it was given, is an error. (A filter that was restored from a
+    /// snapshot has no such rate, because the format has no field for it. A [clone](Self::try_clone) has it.) Merged
+    /// items count towards the rate until a [`clear`](Self::clear), also if they are removed again.
     ///
-    /// Other threads may use both filters meanwhile. What is added is a [`snapshot`](Self::snapshot) of
-    /// `other`; it is added by one insert after the other, so other threads see some of its items
-    /// earlier than others, in no order. If one of them finds no room, those that were added are
-    /// removed again: until `merge` has returned, do not remove items of `other` from this filter; and
-    /// where a merge may fail, do not rely on an [`insert_if_absent`](Self::insert_if_absent) beside it that
-    /// returned `Ok(false)`: it may have seen an item that is removed again.
+    /// Other threads may use both filters meanwhile. The merge takes a [`snapshot`](Self::snapshot) of `other`, and
+    /// inserts its items one after the other, in no particular order, so other threads see some of its items earlier
+    /// than others. If one of these inserts finds no room, the merge removes the items that it has added. Therefore:
     ///
-    /// Blocks as `snapshot` and [`insert`](Self::insert) do, and, if an insert fails, as
-    /// [`remove`](Self::remove) does.
+    /// * Until `merge` has returned, do not remove items of `other` from this filter.
+    /// * If the merge may fail, do not rely on an [`insert_if_absent`](Self::insert_if_absent) that returned
+    ///   `Ok(false)` meanwhile: it may have seen an item that the merge then removed.
+    ///
+    /// It waits for another `snapshot` of `other`, for another `merge` into this filter or a `clear` of it, and then,
+    /// for each item, for other threads that write to the same stripes: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// [`Error::OtherLayout`], [`Error::OtherSize`], [`Error::OtherTooSmall`] and [`Error::OtherHasher`], where the filters
-    /// do not fit together; [`Error::MergedRateTooHigh`]; [`Error::Full`], [`Error::NoMemoryToStore`], and [`Error::OutOfMemory`] for the snapshot. Then
-    /// the filter holds what it held before.
+    /// * If the filters do not fit together: [`Error::OtherLayout`], [`Error::OtherSize`], [`Error::OtherTooSmall`] and
+    ///   [`Error::OtherHasher`].
+    /// * [`Error::MergedRateTooHigh`] if the rate would exceed the one that the builder was given.
+    /// * [`Error::Full`] and [`Error::NoMemoryToStore`] if an insert fails.
+    /// * [`Error::OutOfMemory`] if there is no memory for the snapshot of `other`.
+    ///
+    /// Then the filter holds what it held before.
     ///
     /// # Examples
     ///

@@ -1,21 +1,21 @@
-//! Keys with several values, or items with several copies: at which load a table of fixed size has room for them.
+//! The load at which a table of fixed size has room for keys with several values, or for items with several copies.
 //!
-//! All values of a key go into its two buckets, of which other keys have a part. What finds no room is stashed, and an
-//! entry of the stash takes several times the memory of a slot. The tables below have, for each number of slots and each
-//! number of values per key, the load at which slots and stash together take the least memory; or one per cent more than the
-//! least, if less is stashed then. It follows from a simulation: `benches/evaluation/crowds.rs` makes it, and a test there
-//! compares it with what a builder does.
+//! All values of a key go into its two buckets, and other keys use parts of these buckets. A value that finds no room
+//! is stashed, and an entry of the stash takes several times the memory of a slot. For each number of slots and each
+//! number of values per key, the tables below contain the load at which slots and stash together take the least memory,
+//! or one per cent more than the least if less is stashed then. The loads come from a simulation,
+//! `benches/evaluation/crowds.rs`, and a test there compares them with what a builder does.
 
 use super::share;
 use crate::layout::{LayoutId, Properties};
 
-/// The memory of a stashed entry, in bits: about what it takes in half of all sizes of a stash.
+/// The memory of a stashed entry, in bits: at about half of all sizes of a stash, an entry takes more.
 const STASHED_BITS: u128 = 160;
 
-/// The slots of a bucket in the first row of each table.
+/// The number of slots per bucket of the first row of each table.
 const FEWEST_SLOTS: usize = 2;
 
-/// The loads in percent: a row for each number of slots, from 2 values per key to four times the slots.
+/// The loads, in percent: one row for each number of slots, from 2 values per key to four times the number of slots.
 const LOADS: [&[u8]; 7] = [
     &[69, 67, 70, 85, 89, 91, 92],
     &[76, 65, 56, 56, 54, 61, 68, 75, 81, 84, 86],
@@ -52,23 +52,23 @@ const STASHED: [&[u16]; 7] = [
     ],
 ];
 
-/// What room a table of fixed size has for the values of a key.
+/// The room that a table of fixed size has for the values of a key.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) values_per_key: u32,
-    /// The load at which the table meets its capacity.
+    /// The load of the table when it holds its capacity.
     pub(crate) load: f64,
-    /// The share of the pairs that is stashed then.
+    /// The share of the pairs that is stashed at this load.
     pub(crate) stashed: f64,
 }
 
 impl Room {
-    /// The most values per key that a table of this layout can be built for.
+    /// Returns the maximum number of values per key that a table of this layout can be built for.
     pub(super) fn most_values(layout: LayoutId) -> u32 {
         4 * layout.properties().slots as u32
     }
 
-    /// For 1 to as many values as there can be.
+    /// Returns the room for `values_per_key` values, from 1 to [`most_values`](Self::most_values).
     pub(super) fn of(layout: LayoutId, values_per_key: u32) -> Self {
         let &Properties { slots, load, .. } = layout.properties();
         let Some(at) = (values_per_key as usize).checked_sub(2) else {
@@ -83,7 +83,7 @@ impl Room {
         }
     }
 
-    /// The memory of what is stashed of so many pairs, in bits.
+    /// Returns the memory of the stashed entries of `pairs` pairs, in bits.
     pub(super) fn stashed_bits(self, pairs: u64) -> u128 {
         (pairs as f64 * self.stashed) as u128 * STASHED_BITS
     }

@@ -1,5 +1,6 @@
-//! What a filter and a maplet are: a table, the hasher of its keys, and what it was built for; and how the public types
-//! call the operations of the table, each by the format of the layout. They add what differs, and the documentation.
+//! The common part of filters and maplets: a table, the hasher of its keys, and its capacities. The public types call
+//! the operations of the table from here, with the encoding of the layout as a type. They add their own operations and
+//! the documentation.
 
 use core::fmt;
 use core::time::Duration;
@@ -13,7 +14,7 @@ use crate::table::placing::entry::{Pair, ValueBits, Values};
 use crate::table::whole::generations::{Generations, Stamping};
 use crate::table::{Buckets, ItemOf, State, Table};
 
-/// Figures for watching a filter; returned by [`CuckooFilter::stats`](crate::CuckooFilter::stats).
+/// Figures for monitoring a filter. [`CuckooFilter::stats`](crate::CuckooFilter::stats) returns them.
 ///
 /// # Examples
 ///
@@ -25,29 +26,30 @@ use crate::table::{Buckets, ItemOf, State, Table};
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Since the filter was built: lookups ([`contains`](crate::CuckooFilter::contains) and its variants) that returned
-    /// `true` because the version of their fingerprint changed in every round, and not because they found it.
+    /// The number of lookups ([`contains`](crate::CuckooFilter::contains) and its variants), since the filter was
+    /// built, that returned `true` without finding the item, because the version of its fingerprint changed in every
+    /// round.
     pub inconclusive_lookups: u64,
-    /// Entries in the [stash](crate#what-finds-no-room), each once. In a maplet a key with another value is another
-    /// entry.
+    /// The number of entries in the [stash](crate#what-finds-no-room), each counted once. In a maplet, a key with
+    /// another value is another entry.
     pub stashed_entries: usize,
-    /// Their copies, which are part of [`len`](crate::CuckooFilter::len).
+    /// The number of copies of these entries. [`len`](crate::CuckooFilter::len) includes them.
     pub stashed_copies: usize,
-    /// Since an [expiring filter](crate::ExpiringCuckooFilter) was built: generations that
-    /// [ended early](crate::Builder::forget_oldest_when_full), to make room for an insert; 0 in all others.
+    /// The number of generations, since an [expiring filter](crate::ExpiringCuckooFilter) was built, that [ended
+    /// early](crate::Builder::forget_oldest_when_full) to make room for an insert. 0 in all other filters.
     pub early_advances: u64,
-    /// Since an expiring filter got its [clock](crate::Builder::every): the longest time that an
-    /// [advance](crate::ExpiringCuckooFilter::advance) took, by that clock, with what it waited for. Zero without a clock,
-    /// and in all other filters.
+    /// The longest time that an [advance](crate::ExpiringCuckooFilter::advance) took, its waits included, since an
+    /// expiring filter got its [clock](crate::Builder::every), measured by that clock. Zero without a clock, and in all
+    /// other filters.
     pub longest_sweep: Duration,
 }
 
-/// Items of an iterator that are inserted as one batch: many times as many as are prefetched, few enough
+/// The number of items of an iterator that are inserted as one batch: many times the prefetch distance, but few enough
 /// for the stack.
 pub const BATCH: usize = 256;
 
-/// Calls `insert_many`, which returns how many it stored, for the items of an iterator, a batch at a time, until it
-/// fails. Returns how many were stored.
+/// Calls `insert_many`, which returns how many items it stored, for one batch of items after the other, until it fails.
+/// Returns how many items were stored.
 pub fn insert_in_batches<T: Copy + Default>(
     items: impl IntoIterator<Item = T>,
     insert_many: impl Fn(&[T]) -> Result<usize, Stopped>,
@@ -69,12 +71,13 @@ pub fn insert_in_batches<T: Copy + Default>(
     }
 }
 
-/// The format of the layout of a storage.
+/// The encoding of the layout of a storage.
 pub type EncodingOf<L> = <<L as Storage>::Layout as Layout>::Encoding;
 
-/// `$result`, where `$table` is the table by the format of its layout. Where the layout is known at compile time,
-/// nothing of the choice is left. Otherwise it is a function of its own: the code of nine layouts would be at each
-/// call; but of a `lookup` the code of the default layout, which is the most likely one, is there.
+/// Evaluates `$result`, where `$table` is the table with the encoding of its layout as a type. If the layout is known
+/// at compile time, no code for the choice remains. Otherwise `$result` becomes an outlined function for each layout,
+/// because the code of nine layouts at each call would be too much. But with `lookup:`, the code of the default layout,
+/// which is the most likely one, is inlined.
 macro_rules! by_encoding {
     ($inner:expr, $table:ident => $result:expr) => {
         by_encoding!($inner, const { L::ONLY.is_some() }, $table => $result)
@@ -91,7 +94,7 @@ macro_rules! by_encoding {
             $result
         } else {
             crate::layout::by_layout!($inner.state.layout(), F => {
-                // Compiled for the layouts that grow alone.
+                // Only compiled for the layouts that grow.
                 if const { L::GROWS && !<F as crate::layout::Encoding>::GROWS } {
                     unreachable!("a table of this layout does not grow");
                 }
@@ -103,14 +106,14 @@ macro_rules! by_encoding {
 }
 pub(crate) use by_encoding;
 
-/// A function of its own.
+/// Calls `operation` in an outlined function.
 #[inline(never)]
 pub fn apart<R>(operation: impl FnOnce() -> R) -> R {
     operation()
 }
 
-/// Methods of a public type that do what those of its [`Inner`] do: the documentation is there, with examples of the
-/// type.
+/// Defines methods of a public type that call the methods of the same name of its [`Inner`]. The public type has the
+/// documentation, with examples of this type.
 macro_rules! forward_to_inner {
     ($(
         $(#[$doc:meta])*
@@ -125,30 +128,30 @@ macro_rules! forward_to_inner {
 }
 pub(crate) use forward_to_inner;
 
-/// A table of a storage, with values in its slots or without, and the hasher of its keys.
+/// A table of a storage, with or without values in its slots, and the hasher of its keys.
 pub struct Inner<L: Storage, V: Values, S> {
     pub(crate) state: State<L::Buckets<V>>,
     pub(crate) hasher: S,
     pub(crate) capacity: usize,
-    /// It may be more than an address space has: of a filter that comes from another machine.
+    /// It may be more than the address space has, in a filter that comes from another machine.
     pub(crate) max_capacity: u64,
 }
 
-// The keys are hashed, and iterators advanced, before a lock is taken: so no code of the caller runs while
-// a lock is held or a path of kicks is half applied, and a panic of it leaves the table as it was.
+// Keys are hashed and iterators are advanced before a lock is taken. So no code of the caller runs while a lock is held
+// or a path of kicks is half applied, and a panic in the caller's code leaves the table valid.
 impl<L: Storage, V: Values, S: UnwindSafe> UnwindSafe for Inner<L, V, S> {}
 impl<L: Storage, V: Values, S: RefUnwindSafe> RefUnwindSafe for Inner<L, V, S> {}
 
 impl<L: Storage, V: Values, S: Unpin> Unpin for Inner<L, V, S> {}
 
 impl<L: Storage, V: Values, S> Inner<L, V, S> {
-    // Always inlined: as a call it costs a third more out of cache.
+    // Always inlined: as a call, it takes a third longer in tables larger than the cache.
     #[inline(always)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
         by_encoding!(lookup: self, table => table.contains(table.key(hash)))
     }
 
-    /// The state, for figures of it.
+    /// Takes a turn (for the models of users), and returns the state, to read figures of it.
     pub(crate) fn figures(&self) -> &State<L::Buckets<V>> {
         let turns = &self.state.turns;
         turns.take(|| turns.changes());
@@ -177,7 +180,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
 
     pub(crate) fn capacity(&self) -> usize {
         let state = self.figures();
-        // What splits have doubled takes slots, too.
+        // Entries that splits have doubled take slots, too.
         let of_this_size = (state.target_items() as u64).saturating_sub(state.doubled().entries);
         let reached = sizing::in_address_space(of_this_size.min(self.max_capacity));
         reached.max(self.capacity).max(self.len())
@@ -199,7 +202,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
     }
 
     pub(crate) fn fullness(&self) -> f64 {
-        // A table for no items has room for some.
+        // A table for 0 items has room for some.
         self.figures().entries() as f64 / self.max_capacity.max(1) as f64
     }
 
@@ -228,7 +231,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
         if has_room { Ok(()) } else { Err(Error::Full) }
     }
 
-    /// Figures, not the table; `bytes` is the memory of it all.
+    /// Prints figures, not the table. `bytes` is the memory of the whole filter, in bytes.
     pub(crate) fn print(
         &self,
         name: &str,
@@ -259,7 +262,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
     }
 }
 
-/// In a maplet.
+/// Lookups of maplets.
 impl<L: Storage, S> Inner<L, ValueBits, S> {
     #[inline(always)]
     pub(crate) fn get(&self, hash: u64) -> Candidates {
@@ -267,8 +270,8 @@ impl<L: Storage, S> Inner<L, ValueBits, S> {
     }
 }
 
-/// What writes, as functions of the hash: each is compiled once, so that it is as fast from everywhere. What the
-/// user's code inlines is the hashing and a call.
+/// Operations that write, as functions of the hash. Each is compiled once, so it is equally fast from every caller. The
+/// code of the user inlines only the hashing and a call.
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     #[inline(never)]
     pub(crate) fn insert_item(self, item: ItemOf<B>) -> Result<(), InsertError> {
@@ -286,7 +289,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 }
 
-/// As the functions above, in a maplet.
+/// The same for maplets.
 impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(never)]
     pub(crate) fn replace_item(self, old: Pair, new: u32) -> Result<bool, InsertError> {

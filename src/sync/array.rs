@@ -384,7 +384,7 @@ impl<'a, const SHIFT: u32> Words<'a, SHIFT> {
 #[cold]
 #[inline(never)]
 fn missing() -> ! {
-    panic!("a word that is not there");
+    panic!("no word has this index");
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl<T> TryBox<T> {
         try_push(&mut one, value)?;
         // Its capacity is its length, so nothing is allocated again.
         let boxed = one.into_boxed_slice().try_into();
-        Ok(Self(boxed.unwrap_or_else(|_| unreachable!("one value"))))
+        Ok(Self(boxed.unwrap_or_else(|_| unreachable!("the slice has one value"))))
     }
 
     pub(crate) fn into_box(self) -> Box<[T; 1]> {

@@ -116,7 +116,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 
     /// Locks the cells of the item's group, which are there.
     pub(super) fn lock_cells(self, key: Key) -> Writer<'a> {
-        self.cells_of(self.group_of(key)).expect("what is stashed has a shard").lock()
+        self.cells_of(self.group_of(key)).expect("a stashed entry has a shard").lock()
     }
 
     /// The entries of an item, with its value, or whatever its value is.
@@ -374,7 +374,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
         self.put_in_stash(&mut writer, new, 1)?;
         // In its cell, which may be another one now.
-        let found = writer.longest(self.query(key, true)).expect("the mutex is held");
+        let found =
+            writer.longest(self.query(key, true)).expect("the entry stays while the mutex is held");
         self.take_from_stash(key, &mut writer, found, 1);
         Ok(())
     }

@@ -17,7 +17,7 @@ pub use rand::rngs::Xoshiro256PlusPlus as Random;
 /// Random bits that follow from `COUCAL_SEED`, a number (1 if it is not set). A panic prints that from now on.
 static BASE: LazyLock<u64> = LazyLock::new(|| {
     let base = env::var("COUCAL_SEED").unwrap_or("1".to_owned());
-    let base: u64 = base.parse().expect("COUCAL_SEED is a number");
+    let base: u64 = base.parse().expect("COUCAL_SEED must be a number");
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         report(panic);

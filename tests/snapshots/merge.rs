@@ -251,7 +251,7 @@ fn what_is_not_alike_is_an_error() {
     fill(&filter, 0..10);
     let error = filter.merge(&default_layout().filter(2000)).unwrap_err();
     assert!(matches!(error, Error::OtherSize { slots, other } if slots < other), "{error}");
-    assert!(error.to_string().contains("build both with the same capacity"), "{error}");
+    assert!(error.to_string().contains("build both with the same `capacity`"), "{error}");
 
     let other_seed = default_layout().filters().capacity(1000).hasher(StableHashBuilder::new(8));
     let error = filter.merge(&other_seed.build().unwrap()).unwrap_err();

@@ -636,14 +636,12 @@ mod outside {
 
     #[test]
     fn a_filter_outside_of_a_model_says_what_to_do() {
-        assert!(
-            message(|| drop(CuckooFilter::with_capacity(1))).contains("inside of `loom::model`")
-        );
+        assert!(message(|| drop(CuckooFilter::with_capacity(1))).contains("inside `loom::model`"));
         let left = Arc::new(Mutex::new(None));
         let kept = Arc::clone(&left);
         loom::model(move || *kept.lock().unwrap() = Some(filter_of(&[1])));
         let filter = left.lock().unwrap().take().expect("the filter of the model");
-        assert!(message(move || assert!(filter.contains(&1))).contains("inside of `loom::model`"));
+        assert!(message(move || assert!(filter.contains(&1))).contains("inside `loom::model`"));
     }
 
     /// What uses a filter when it is dropped: as long as a panic unwinds, and also when loom has gone.

@@ -1,6 +1,7 @@
-//! What a builder would build, and how much memory that takes, without building it.
+//! The figures of a filter that a builder would build, computed without building it.
 //!
-//! **Invariant:** what is built takes no more than these figures say, but for its stash and counts of doubled values.
+//! **Invariant:** the built filter takes no more memory than these figures say, except for its stash and its counts of
+//! doubled values.
 
 use super::Builder;
 use crate::error::Error;
@@ -10,7 +11,7 @@ use crate::storage::Storage;
 use crate::table::State;
 use crate::table::placing::entry::Values;
 
-/// What a [`Builder`] would build; returned by [`Builder::figures`].
+/// The figures of a filter that a [`Builder`] would build. [`Builder::figures`] returns them.
 ///
 /// # Examples
 ///
@@ -26,39 +27,47 @@ use crate::table::placing::entry::Values;
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
-    /// The [layout](crate::Layout).
+    /// The name of the [layout](crate::Layout).
     pub layout_name: &'static str,
-    /// The number of items that it holds; if it grows, before it grows: 0 if no number was asked for.
+    /// The number of items that it holds; in a growing filter, before it grows. 0 for a growing filter without a
+    /// capacity.
     pub capacity: usize,
-    /// The number of items that it holds at its maximum size. The capacity, if it does not grow.
+    /// The number of items that it holds at its maximum size. This is the capacity if it does not grow.
     pub max_capacity: usize,
-    /// The memory that it takes with the given number of items, in bytes: no more than that, without what the
-    /// [stash](crate#what-finds-no-room) takes, which has few items or none, unless
-    /// [`stashed_share`](Self::stashed_share) says otherwise. One that grows may take less: by up to a
-    /// quarter, since splits double fewer entries than they may, and below 40 KB by more, since it takes memory in
-    /// large steps there; and a maplet or an expiring filter that grows takes 16 to 32 bytes more for each value, or
-    /// generation, of which they have doubled an entry.
+    /// The memory that it takes with the given number of items, in bytes. It takes no more than this, except for two
+    /// parts:
+    ///
+    /// * The [stash](crate#what-finds-no-room), which has few items or none, unless
+    ///   [`stashed_share`](Self::stashed_share) says otherwise.
+    /// * In a growing maplet or expiring filter, 16 to 32 bytes for each value (or generation) of which splits have
+    ///   doubled an entry.
+    ///
+    /// If it grows, it may take less: up to a quarter less, because splits double fewer entries than this figure allows
+    /// for, and even less below 40 KB, where it takes memory in large steps.
     pub memory_bytes: usize,
-    /// The same in bits, in proportion to these items. Infinite for no items.
+    /// [`memory_bytes`](Self::memory_bytes) in bits, divided by the number of items. Infinite for 0 items.
     pub bits_per_item: f64,
-    /// The bytes of a [snapshot](crate#snapshots) with these items, without stashed ones, of which each takes 16; and in
-    /// a maplet or an expiring filter that grows without the counts of doubled values, of which each takes up to 24.
+    /// The number of bytes of a [snapshot](crate#snapshots) with these items. It does not include stashed items, each
+    /// of which takes 16 bytes, nor, in a growing maplet or expiring filter, the counts of doubled values, each of
+    /// which takes up to 24 bytes.
     pub snapshot_bytes: usize,
-    /// The share of the slots that these items take, those that are stashed included.
+    /// The number of items divided by the number of slots. Stashed items are counted.
     pub load_factor: f64,
     /// The [values per key](Builder::values_per_key), or [copies per item](Builder::copies_per_item), that it is built
-    /// for; 1 if nothing is said.
+    /// for. The default is 1.
     pub values_per_key: u32,
-    /// The share of its items that is stashed when it holds its capacity and each key has so many values: an estimate.
-    /// Each of them takes 15 to 30 bytes beside [`memory_bytes`](Self::memory_bytes).
+    /// The share of its items that is stashed when it holds its capacity and each key has
+    /// [`values_per_key`](Self::values_per_key) values: an estimate. Each stashed item takes 15 to 30 bytes in addition
+    /// to [`memory_bytes`](Self::memory_bytes).
     pub stashed_share: f64,
-    /// The share of absent items that it reports as present with these items. Of a maplet: the mean number of
+    /// The share of absent items that it reports as present with these items. In a maplet, the mean number of
     /// candidates for an absent key.
     pub false_positive_rate: f64,
 }
 
 impl<L: Storage, S, T> Builder<L, S, T> {
-    /// What the request comes to. `itself` is what the value takes that is built.
+    /// Returns the request, with the number of items that its budgets allow, and its sizing. `itself` is the size of
+    /// the built value, in bytes.
     pub(super) fn sizing<V: Values>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
         let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
         let of_memory = |sizing: Sizing| {
@@ -107,23 +116,24 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 }
 
-/// The bytes of a snapshot of a table with so many buckets, without its lists.
+/// Returns the number of bytes of a snapshot of a table with `buckets` buckets, without its lists.
 fn snapshot_bytes(request: Request, buckets: u64) -> u64 {
     bytes_without_lists(request.expires, sizing::in_address_space(buckets)) as u64
 }
 
-/// The most bytes of something, and how many of them a table takes that is as large as it can be.
+/// A maximum number of bytes, if there is one, and a function that returns the bytes that a table needs at its maximum
+/// size.
 type Budget<'a> = (Option<u64>, &'a dyn Fn(Sizing) -> u64);
 
-/// With a budget, or two: as many items as there is room for within them.
+/// Finds the largest number of items for which the table keeps all budgets, unless the number of items is given.
 fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request, Sizing), Error> {
     let of = |request| Ok::<_, Error>((request, Sizing::new(request)?));
-    // The budget that is exceeded, with what is needed.
+    // The first budget that is exceeded, with the number of bytes that are needed.
     let exceeded = |sizing: Sizing| {
         let needs = budgets.iter().filter_map(|(bytes, needs)| Some(((*bytes)?, needs(sizing))));
         { needs }.find(|(bytes, needed)| needed > bytes)
     };
-    let most = budgets.iter().filter_map(|(bytes, _)| *bytes).min().expect("a budget");
+    let most = budgets.iter().filter_map(|(bytes, _)| *bytes).min().expect("at least one budget");
     let items_are_given =
         if request.grows { request.max_capacity.is_some() } else { request.items() > 0 };
     let with = |items| {
@@ -140,7 +150,7 @@ fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request,
         let [bytes, needed] = [bytes, needed].map(sizing::in_address_space);
         return Err(Error::BudgetTooSmall { bytes, needed });
     }
-    // Between a number of items for which there is room, and one for which there is none.
+    // Bisects between a number of items that fits and one that does not.
     let (mut found, mut room, mut none) =
         (fewest, request.items(), most.saturating_mul(8).max(request.items() + 2));
     while !items_are_given && none - room > 1 {

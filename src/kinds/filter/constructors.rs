@@ -1,6 +1,6 @@
-//! What the builder of filters has beside what all builders have; and the constructors for those who choose little of it.
+//! The part of the builder that only filters have, and the constructors, which set one or two of its options.
 //!
-//! **Invariant:** a constructor makes what the builder makes of the same choices.
+//! **Invariant:** a constructor builds the same filter as the builder with the same options.
 
 use super::{AnyCuckooFilter, CuckooFilter, Filter, GrowableCuckooFilter};
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::sizing::Request;
 use crate::storage::{Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::NoValues;
 
-/// As [`CuckooFilter::builder`].
+/// The same as [`CuckooFilter::builder`].
 impl Default for Builder {
     fn default() -> Self {
         Self::with_request(Request::default())
@@ -20,13 +20,16 @@ impl Default for Builder {
 
 /// Items with several copies, in a filter of fixed size.
 impl<L: Layout, S> Builder<Fixed<L>, S> {
-    /// How many copies an item has, for a multiset of items with several: from 1, which is the default, to four times
-    /// the slots of a bucket of the [layout](crate::Layout).
+    /// Sets the number of copies that each item has, for a multiset: from 1, the default, to four times the slots of a
+    /// bucket of the [layout](crate::Layout).
     ///
-    /// As [`values_per_key`](Self::values_per_key) of a maplet: the two buckets of an item must have room for all its
-    /// copies, so the table gets more free slots, and the [capacity](Self::capacity), in copies, is met at a lower load.
-    /// Without it, a filter for items with three copies [stashes](crate#what-finds-no-room) one copy in nine. A filter that
-    /// grows goes by its [target load](Self::target_load) and not by a capacity: for it, this is an error.
+    /// The two buckets of an item must have room for all its copies. So the table gets more free slots: it holds its
+    /// [capacity](Self::capacity), counted in copies, at a lower load. (It is the same as
+    /// [`values_per_key`](Self::values_per_key) of a maplet.) Without this call, a filter for items with three copies
+    /// [stashes](crate#what-finds-no-room) one copy in nine.
+    ///
+    /// In a growing filter, the number of free slots follows from the [target load](Self::target_load), not from a
+    /// capacity: with more than one copy, [`build`](Self::build) returns an error.
     ///
     /// # Examples
     ///
@@ -47,16 +50,16 @@ impl<L: Layout, S> Builder<Fixed<L>, S> {
     }
 }
 
-/// What is built: a filter.
+/// Building a filter.
 impl<L: Storage, S> Builder<L, S> {
     /// Builds an empty filter.
     ///
     /// # Errors
     ///
     /// [`Error::NoCapacity`], [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`],
-    /// [`Error::MaxCapacityTooLow`], [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`], [`Error::NoSuchLayout`]
-    /// for one that is named and cannot grow, [`Error::ValuesPerKeyOutOfRange`] for
-    /// [`copies_per_item`](Self::copies_per_item), and [`Error::OutOfMemory`].
+    /// [`Error::MaxCapacityTooLow`], [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`], [`Error::NoSuchLayout`] if
+    /// the named layout cannot grow, [`Error::ValuesPerKeyOutOfRange`] for [`copies_per_item`](Self::copies_per_item),
+    /// and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -72,12 +75,13 @@ impl<L: Storage, S> Builder<L, S> {
         self.build_inner(size_of::<Filter<L, S>>()).map(|inner| Filter { inner })
     }
 
-    /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.
+    /// Returns the figures of the filter that [`build`](Self::build) would build, when it holds `items` items. It
+    /// allocates nothing.
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), except [`Error::OutOfMemory`]; and [`Error::AboveCapacity`], or
-    /// [`Error::AboveMaxCapacity`] if it grows, for more items than the filter holds.
+    /// The errors of [`build`](Self::build), except [`Error::OutOfMemory`]. If `items` is more than the filter holds:
+    /// [`Error::AboveCapacity`], or [`Error::AboveMaxCapacity`] for a growing filter.
     ///
     /// # Examples
     ///
@@ -97,15 +101,15 @@ impl<L: Storage, S> Builder<L, S> {
 
 /// Growth of a filter.
 impl<L: GrowingLayout, S> Builder<Fixed<L>, S> {
-    /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only
-    /// up to this number of items, which is at least the [`capacity`](Self::capacity). The
-    /// [rate](Self::false_positive_rate) holds at this number; with fewer items it is lower.
+    /// Makes the filter [grow](crate#growth) with its items, as [`growable`](Self::growable) does, but only up to
+    /// `items` items. This maximum is at least the [`capacity`](Self::capacity). The [rate](Self::false_positive_rate)
+    /// holds at the maximum; with fewer items it is lower.
     ///
-    /// The capacity may be left out. Then a filter begins with 128 buckets, or with what this maximum needs if that
-    /// is less. A larger capacity takes fewer doublings, and so makes the rate
-    /// at the maximum lower; [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells it.
+    /// The capacity is optional. Without it, a filter begins with 128 buckets, or with the number that the maximum
+    /// needs if that is less. A larger capacity means fewer doublings, and so a lower rate at the maximum, which
+    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) returns.
     ///
-    /// `build` allocates the table for the first size, and growth the rest, part by part.
+    /// `build` allocates the table for the first size. Growth allocates the rest, part by part.
     ///
     /// # Examples
     ///
@@ -124,10 +128,10 @@ impl<L: GrowingLayout, S> Builder<Fixed<L>, S> {
         self.with_growth(Some(items))
     }
 
-    /// A filter that [grows](crate#growth) with its items, as far as memory goes, or to 2^44 slots.
+    /// Makes the filter [grow](crate#growth) with its items, until memory ends, or up to 2^44 slots.
     ///
-    /// Nothing needs to be said of its size. With a [`capacity`](Self::capacity) it begins with room for this number
-    /// of items, and with a [`max_capacity`](Self::max_capacity) it ends with room for that.
+    /// No size is needed. With a [`capacity`](Self::capacity), it begins with room for that number of items. With a
+    /// [`max_capacity`](Self::max_capacity), it ends with room for that number.
     ///
     /// # Examples
     ///
@@ -147,13 +151,13 @@ impl<L: GrowingLayout, S> Builder<Fixed<L>, S> {
     }
 }
 
-/// Constructors: for all else there is the [builder](CuckooFilter::builder).
+/// Constructors. For all other options use the [builder](CuckooFilter::builder).
 impl CuckooFilter {
-    /// An empty filter that holds `items` items, copies included, with the default layout and hasher.
+    /// Builds an empty filter that holds `items` items, copies included, with the default layout and hasher.
     ///
     /// For another layout, use the [builder](Self::builder):
-    /// `CuckooFilter::builder().layout::<Fp12x5>().capacity(items).build()`. `with_capacity` has no
-    /// layout parameter: Rust could not infer it, and every call would have to name it.
+    /// `CuckooFilter::builder().layout::<Fp12x5>().capacity(items).build()`. `with_capacity` has no layout parameter,
+    /// because Rust could not infer it, and every call would have to name it.
     ///
     /// # Panics
     ///
@@ -175,8 +179,8 @@ impl CuckooFilter {
         Self::with_capacity_and_hasher(items, DefaultHashBuilder::default())
     }
 
-    /// A builder, for a filter that grows, for a false-positive rate, for another layout or another hasher, and for an
-    /// error in place of a panic.
+    /// Returns a builder, for all other options: a growing filter, a false-positive rate, another layout or hasher, and
+    /// an error in place of a panic.
     ///
     /// # Examples
     ///
@@ -193,11 +197,11 @@ impl CuckooFilter {
 }
 
 impl<S> CuckooFilter<Fp16x4, S> {
-    /// As [`with_capacity`](CuckooFilter::with_capacity), with this hasher.
+    /// The same as [`with_capacity`](CuckooFilter::with_capacity), with this hasher.
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](CuckooFilter::with_capacity).
+    /// The same as [`with_capacity`](CuckooFilter::with_capacity).
     ///
     /// # Examples
     ///
@@ -216,14 +220,14 @@ impl<S> CuckooFilter<Fp16x4, S> {
 }
 
 impl AnyCuckooFilter {
-    /// An empty filter that holds `items` items, copies included, and, when it holds them, reports at most the
-    /// share `rate` (between 0 and 1) of absent items as present. It has the smallest layout that
-    /// reaches this rate: see [`AnyLayout`](crate::AnyLayout).
+    /// Builds an empty filter that holds `items` items, copies included, with the smallest layout that reaches the
+    /// false-positive rate `rate` (between 0 and 1): when the filter holds these items, it reports at most this share
+    /// of absent items as present. See [`AnyLayout`](crate::AnyLayout).
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidRate`], [`Error::RateOutOfReach`] for a rate that no layout reaches,
-    /// [`Error::CapacityOverflow`], and [`Error::OutOfMemory`].
+    /// [`Error::InvalidRate`], [`Error::RateOutOfReach`] if no layout reaches the rate, [`Error::CapacityOverflow`],
+    /// and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -242,7 +246,7 @@ impl AnyCuckooFilter {
 }
 
 impl GrowableCuckooFilter {
-    /// An empty filter that grows with its items, with the default layout and hasher. No size is needed.
+    /// Builds an empty filter that grows with its items, with the default layout and hasher. No size is needed.
     ///
     /// It begins with 512 slots, and takes 2 KB: see [growth](crate#growth). For a maximum or another layout, use the
     /// [builder](Self::builder).
@@ -250,7 +254,7 @@ impl GrowableCuckooFilter {
     /// # Panics
     ///
     /// Never. It aborts, as `Vec` does, if the allocator cannot provide these first bytes:
-    /// `GrowableCuckooFilter::builder().build()` returns an error instead. Where the allocator fails later,
+    /// `GrowableCuckooFilter::builder().build()` returns an error instead. If the allocator fails later,
     /// [`insert`](Self::insert) returns [`Error::NoMemoryToStore`].
     ///
     /// # Examples
@@ -270,7 +274,7 @@ impl GrowableCuckooFilter {
         Self::with_hasher(DefaultHashBuilder::default())
     }
 
-    /// An empty filter that has room for `items` items before it grows, with the default layout and hasher.
+    /// Builds an empty filter that has room for `items` items before it grows, with the default layout and hasher.
     ///
     /// # Panics
     ///
@@ -296,8 +300,8 @@ impl GrowableCuckooFilter {
         Self::with_capacity_and_hasher(items, DefaultHashBuilder::default())
     }
 
-    /// A builder of filters that grow: for a maximum, a false-positive rate, another layout or another hasher, and for an
-    /// error in place of a panic.
+    /// Returns a builder of growing filters, for all other options: a maximum, a false-positive rate, another layout or
+    /// hasher, and an error in place of a panic.
     ///
     /// # Examples
     ///
@@ -314,11 +318,11 @@ impl GrowableCuckooFilter {
 }
 
 impl<S> GrowableCuckooFilter<Fp16x4, S> {
-    /// As [`new`](GrowableCuckooFilter::new), with this hasher.
+    /// The same as [`new`](GrowableCuckooFilter::new), with this hasher.
     ///
     /// # Panics
     ///
-    /// As [`new`](GrowableCuckooFilter::new): never, but it aborts if the allocator fails.
+    /// Never, as [`new`](GrowableCuckooFilter::new). It aborts if the allocator fails.
     ///
     /// # Examples
     ///
@@ -335,11 +339,11 @@ impl<S> GrowableCuckooFilter<Fp16x4, S> {
         built(GrowableCuckooFilter::builder().hasher(hasher).build())
     }
 
-    /// As [`with_capacity`](GrowableCuckooFilter::with_capacity), with this hasher.
+    /// The same as [`with_capacity`](GrowableCuckooFilter::with_capacity), with this hasher.
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](GrowableCuckooFilter::with_capacity).
+    /// The same as [`with_capacity`](GrowableCuckooFilter::with_capacity).
     ///
     /// # Examples
     ///
@@ -357,7 +361,7 @@ impl<S> GrowableCuckooFilter<Fp16x4, S> {
     }
 }
 
-/// As [`GrowableCuckooFilter::new`], with any layout that can grow, and the default of any hasher.
+/// The same as [`GrowableCuckooFilter::new`], with any layout that can grow, and with the default value of any hasher.
 ///
 /// # Examples
 ///

@@ -7,7 +7,7 @@ pub(crate) use parking_lot::MutexGuard;
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 
 const FREE: &str =
-    "a defect of coucal: in a model, a thread would wait for ever for one that has no turn";
+    "a bug in coucal: in a model, this thread would wait for ever for a thread that has no turn";
 
 #[derive(Default)]
 pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);

@@ -157,7 +157,7 @@ impl Turns {
             }
             assert!(
                 !is_unwinding(),
-                "while a panic unwinds, a filter is locked by a thread that has stopped"
+                "a panic unwinds, and a thread that has stopped holds the lock of a filter"
             );
             loom::skip_branch();
             thread::yield_now();
@@ -319,7 +319,7 @@ fn is_unwinding() -> bool {
 fn assert_in_model() {
     assert!(
         is_unwinding() || panic::catch_unwind(thread::current).is_ok(),
-        "with the feature `loom`, under `--cfg loom`, a filter of coucal is a part of a model: make and use it inside of \
+        "with the feature `loom` and `--cfg loom`, a filter of coucal is a part of a model: create and use it inside \
          `loom::model`, or run this test without `--cfg loom`"
     );
 }

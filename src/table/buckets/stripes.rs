@@ -168,7 +168,7 @@ impl Stripes {
     /// so nobody retires them.
     pub(in crate::table) fn start_recording(&self) {
         for stripe in &*self.stripes {
-            let _locked = stripe.lock.lock().expect("nobody retires it");
+            let _locked = stripe.lock.lock().expect("no thread retires these stripes");
             stripe.recording.set(true);
         }
     }

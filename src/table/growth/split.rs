@@ -439,7 +439,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 /// A part of a bucket, with one entry more.
 #[inline]
 fn with<F: Encoding>(part: F, slot: Option<Slot>) -> F {
-    slot.map_or(part, |slot| part.with(slot).expect("a part of a bucket fits"))
+    slot.map_or(part, |slot| part.with(slot).expect("a part of a bucket has room"))
 }
 
 /// The buckets of a run, and as many new ones.

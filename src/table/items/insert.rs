@@ -225,7 +225,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                     Err(_) => return Err(InsertError::NoMemoryToStore),
                 },
                 Attempt::Refused(refusal) => return Err(refusal),
-                Attempt::Stale => unreachable!("nobody overtakes the last resort"),
+                Attempt::Stale => unreachable!("an attempt under locks is never stale"),
             }
         }
     }
@@ -336,7 +336,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let place = Place::select(in_first, self.stamped(key, duplicates).places());
         let bucket = select_unpredictable(in_first, buckets[0], buckets[1]);
         let stored = self.store_in(locked, bucket, place);
-        debug_assert!(stored, "nobody else writes to a locked bucket");
+        debug_assert!(stored, "no other thread writes to a locked bucket");
         Attempt::Stored
     }
 

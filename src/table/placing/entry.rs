@@ -130,8 +130,8 @@ impl Values for ValueBits {
     type Item = Pair;
 
     fn new(layout: &Properties, value: u32) -> Self {
-        let bits = NonZeroU32::new(value).expect("a maplet has values");
-        let ring = NonZeroU32::new(layout.ring_bits(value)).expect("what the core does not need");
+        let bits = NonZeroU32::new(value).expect("a value has bits");
+        let ring = NonZeroU32::new(layout.ring_bits(value)).expect("a ring has bits");
         Self { bits, ring, below: (1 << (layout.bits - value)) - 1 }
     }
 

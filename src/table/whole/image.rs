@@ -152,7 +152,7 @@ impl<B: Buckets> State<B> {
         let mut image = image?;
         again?;
         image.stashed = stash::sorted(stash)?;
-        let mirror = mirror.expect("nobody else takes the mirror");
+        let mirror = mirror.expect("no other thread takes the mirror");
         let [words] = *mirror.into_box();
         image.words = words.try_into_slabs(image.sizes.buckets)?;
         Ok(image)
@@ -190,7 +190,7 @@ impl<B: Buckets> State<B> {
 
     /// What `with` does with the mirror, which is there.
     fn with_mirror<R>(&self, with: impl FnOnce(&Chunks) -> R) -> R {
-        with(self.shared.mirror.words.read().as_deref().expect("a mirror, while it is in use"))
+        with(self.shared.mirror.words.read().as_deref().expect("the mirror exists"))
     }
 
     /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a

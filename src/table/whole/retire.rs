@@ -174,7 +174,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         for slot in word.slots_in_use().filter(|&slot| retires(slot)) {
             // As in `before_drop`.
             self.versions().bump(self.geometry().version_group_in(read.place::<F>(slot)));
-            kept = kept.without(slot).expect("it is there");
+            kept = kept.without(slot).expect("the slot is in use");
             removed += 1;
         }
         if removed > 0 {
