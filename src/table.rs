@@ -1,20 +1,20 @@
-//! The table: its state, and the writes that change a word.
+//! The table: its state, and the functions that change its words.
 //!
-//! **Invariant:** at every instant each copy of an item that is in the table has an entry of its own in one of its two
-//! buckets, or is counted in the stash; and a word changes only under the stripe of its bucket.
+//! **Invariant:** at every instant, each copy of an item that is in the table has an entry of its own in one of the two
+//! buckets of the item, or is counted in the stash. A word changes only under the stripe of its bucket.
 //!
-//! Who may write what, and in which order, is laid down in `docs/design.md`. Words are changed here, in
-//! `items/remove.rs`, `growth/split.rs` and `whole/retire.rs`, and always by `State::store_bits`; the operations are in
-//! the files below. Each atomic access names the one it pairs with:
+//! `docs/design.md` specifies which thread may write each word, and in which order. Four files change words: this one,
+//! `items/remove.rs`, `growth/split.rs` and `whole/retire.rs`. All of them call `State::store_bits`. The operations are
+//! in the files below. The comment of each atomic access names the access that it pairs with:
 //!
-//! * A *clear* is any store to a word that takes an entry out, a *copy* any that puts one in.
-//!   A store by which an operation takes effect is `SeqCst`: that of an insert, of the last hop of a
-//!   kick path, of a removal. One that only moves an entry is Release. Lookups read both with
-//!   `SeqCst`, which includes Acquire. A lookup that reads a word has synchronized with the writer of
-//!   that word, and through the stripe with all earlier writers of the bucket: it sees every bump
-//!   that happened before that store.
-//! * A writer reads the words of its own stripe with Relaxed: the lock has synchronized it with
-//!   their last writer.
+//! * A *clear* is any store to a word that takes an entry out. A *copy* is any store that puts an entry in.
+//! * A store by which an operation takes effect is `SeqCst`: the store of an insert, of the last hop of a kick path, of
+//!   a removal. A store that only moves an entry is Release.
+//! * Lookups load the words with `SeqCst`, which includes Acquire. A lookup that reads a word has synchronized with the
+//!   writer of that word, and through the stripe with all earlier writers of the bucket. So the lookup sees every bump
+//!   that happened before the store of that word.
+//! * A writer reads the words of its own stripe with Relaxed: the lock has synchronized the writer with the last writer
+//!   of these words.
 
 mod buckets;
 mod growth;
@@ -50,19 +50,19 @@ use crate::sizing::Sizing;
 use crate::sync::memory::{self, NoMemory, TryBox};
 use crate::sync::{Ordering, Turns, fence};
 
-/// Optimistic attempts of a writer before it takes all the locks that it could need.
+/// The number of optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
 
 /// The state of a table, of fixed size or growing.
 pub struct State<B: Buckets> {
     layout: LayoutId,
     buckets: B,
-    /// How many generations there are; 0 if the values are none.
+    /// The number of generations; 0 if the values are not generations.
     generations: u32,
-    /// The rate that the builder was given; infinite without one. A snapshot does not have it.
+    /// The false-positive rate that the builder was given; infinite if it was given none. A snapshot does not store it.
     promised_rate: f64,
-    /// In a box: the compiler knows that a table without atomics of its own does not change, so pointers
-    /// and lengths stay in registers from one Acquire load to the next.
+    /// In a box, so that the table itself contains no atomics. The compiler then knows that the table does not change,
+    /// and keeps pointers and lengths in registers from one Acquire load to the next.
     shared: TryBox<CachePadded<Shared>>,
     pub(crate) turns: Turns,
 }
@@ -94,25 +94,26 @@ impl<F, B: Buckets> Deref for Table<'_, F, B> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
     Stored,
-    /// As one more copy of an entry that is in the stash.
+    /// Counted as one more copy of an entry that is in the stash.
     Counted,
-    /// There was a copy, and the insert rejects duplicates.
+    /// The table holds the item, and the insert rejects duplicates.
     Duplicate,
-    /// There is no free slot within reach; at the end of an insert, and none in the stash.
+    /// The search found no free slot. As the result of a whole insert: there is no room in the stash, either.
     NoRoom,
-    /// The stash cannot count one copy more, or there is no memory for it.
+    /// The stash cannot count a further copy, or there is no memory for it.
     Refused(InsertError),
-    /// What is to be inserted is itself an entry, and one of its buckets tells more of the position than is known.
+    /// The key is itself an entry, not an item with a hash, and one of its buckets tells more bits of the position than
+    /// the entry knows.
     KnowsTooLittle,
-    /// Another writer was faster on some hop; what was moved before stays moved.
+    /// Another writer was faster at some hop. Entries that earlier hops have moved stay where they are now.
     Stale,
 }
 
-/// What names an item of a table.
+/// The data that names an item of a table: its hash, and in a maplet also a value.
 pub(crate) type ItemOf<B> = <<B as Buckets>::Values as Values>::Item;
 
 impl<B: Buckets> State<B> {
-    /// That of an empty table of this size.
+    /// Allocates an empty table of this size.
     pub(crate) fn try_new(sizing: Sizing) -> Result<Self, NoMemory> {
         let Sizing { layout, buckets, target_load, value_bits, .. } = sizing;
         let initial = memory::in_memory(sizing.initial)?;
@@ -120,7 +121,7 @@ impl<B: Buckets> State<B> {
         Self::empty(layout, sizes, buckets, value_bits, DoubledOf::default())
     }
 
-    /// With these words, whose slots in use are not [counted](Table::recount) yet.
+    /// Allocates a table with these words. Its slots in use are not [counted](Table::recount) yet.
     pub(crate) fn with_words(
         layout: LayoutId,
         sizes: Sizes,
@@ -132,7 +133,7 @@ impl<B: Buckets> State<B> {
         let doubled_of = DoubledOf::of(doubled_of);
         let state = Self::empty(layout, sizes, max_buckets, value_bits, doubled_of)?;
         for (word, bits) in (0..sizes.buckets).map(state.buckets.words()).zip(words) {
-            // Relaxed: no other thread has it yet.
+            // Relaxed: no other thread has the table yet.
             word.store(bits, Ordering::Relaxed);
         }
         Ok(state)
@@ -160,9 +161,11 @@ impl<B: Buckets> State<B> {
         })
     }
 
-    /// Locks the stripes of the buckets of some places: while they are locked, none of these buckets is split, and so
-    /// the places stay where they are. `buckets` is where they were a moment ago; what is returned is where they are,
-    /// and how they are read by the extent as it is under the locks. Blocks as [`Stripes::lock`] does.
+    /// Locks the stripes of the buckets of `places`. While they are locked, none of these buckets is split, so the
+    /// places stay in their buckets.
+    ///
+    /// `buckets` are the buckets of the places a moment ago. Returns the buckets of the places under the locks, which
+    /// read their slots by the extent as it is under the locks. Blocks as [`Stripes::lock`] does.
     #[inline(always)]
     fn lock<const N: usize>(
         &self,
@@ -179,7 +182,7 @@ impl<B: Buckets> State<B> {
             if now.map(Bucket::number) == buckets.map(Bucket::number) {
                 return (locked, now);
             }
-            // Overtaken by a split, which is the success of another thread.
+            // A split has overtaken this thread: the success of another thread.
             buckets = now;
         }
     }
@@ -188,7 +191,7 @@ impl<B: Buckets> State<B> {
     #[inline(always)]
     fn lock_stripes<const N: usize>(&self, buckets: [usize; N]) -> Locked<'_, UpTo<'_, N>> {
         loop {
-            // Retired: then there are others.
+            // `None`: these stripes are retired, and others have replaced them.
             if let Some(locked) = self.stripes().lock(buckets) {
                 return locked;
             }
@@ -219,14 +222,14 @@ impl<B: Buckets> State<B> {
         self.buckets.versions()
     }
 
-    /// The buckets of some places as they are now.
+    /// Returns the present buckets of `places`.
     #[inline]
     fn locate<const N: usize>(&self, places: [Place; N]) -> [Bucket<B::Placing>; N] {
         let placement = self.buckets.placement();
         places.map(|place| Bucket::of(placement, place))
     }
 
-    /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
+    /// Stores the word of `bucket`, whose stripe is locked. Every change of a table passes through this function.
     #[inline(always)]
     fn store_bits<G>(&self, locked: &Locked<'_, G>, bucket: usize, bits: u64, order: Ordering) {
         self.buckets.word(bucket).store(bits, order);
@@ -237,7 +240,7 @@ impl<B: Buckets> State<B> {
 
     /// Empties the table, while it holds every stripe.
     ///
-    /// Each version is bumped first, for the reason given in `store_changed` in `remove`: a lookup may have read
+    /// Bumps each version first, for the reason given in `store_changed` in `items/remove.rs`: a lookup may have read
     /// one bucket before the last copy was put there.
     pub(crate) fn clear(&self) {
         self.turns.take_locked();
@@ -245,7 +248,8 @@ impl<B: Buckets> State<B> {
         self.clear_locked(|| {});
     }
 
-    /// As `clear`, while the mutex of those who remove a value is held. Calls `also` before anybody stores again.
+    /// Does the work of `clear`, while the caller holds the removal mutex. Calls `also` before any other thread can
+    /// store again.
     fn clear_locked(&self, also: impl FnOnce()) {
         self.turns.set_clearing(true);
         let mut splitting = self.shared.doubled.lock();
@@ -265,8 +269,9 @@ impl<B: Buckets> State<B> {
         splitting.clear();
         drop(splitting);
         self.clear_merged_weight();
-        // The fence orders a thread that clears and then looks with those that insert and then look.
-        // SeqCst stores would do so, too, and take several times as long for a whole table.
+        // SeqCst: the fence orders a thread that clears the table and then looks for an item with the threads that
+        // insert an item and then look for another. SeqCst stores would do so, too, but take several times as long for
+        // a whole table.
         fence(Ordering::SeqCst);
         self.turns.set_clearing(false);
     }
@@ -283,32 +288,32 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self.buckets.geometry::<F>()
     }
 
-    /// The entry and the positions of the item with this hash, without a value.
+    /// Returns the entry and both positions of the item with this hash, without a value.
     #[inline(always)]
     pub(crate) fn key(self, hash: u64) -> Key {
         self.geometry().key(hash)
     }
 
-    /// The entry and the positions of an item.
+    /// Returns the entry, with its value, and both positions of an item.
     #[inline(always)]
     pub(crate) fn key_of(self, item: ItemOf<B>) -> Key {
         self.geometry().key_of_item::<B::Values>(item)
     }
 
-    /// The word of a bucket whose stripe is locked.
+    /// Returns the word of a bucket whose stripe is locked.
     #[inline]
     fn locked_word(self, bucket: usize) -> F {
         F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed))
     }
 
-    /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
+    /// Stores the word of a bucket whose stripe is locked, as `store_bits` does.
     #[inline(always)]
     fn store_word<G>(self, locked: &Locked<'_, G>, bucket: usize, word: F, order: Ordering) {
         self.store_bits(locked, bucket, word.bits(), order);
     }
 
-    /// Stores one more entry in `bucket`, whose stripe is locked. `false`: the bucket is full, or its number fixes more
-    /// bits of the position than the entry knows.
+    /// Stores one more entry in `bucket`, whose stripe is locked. Returns `false` if the bucket is full, or if its
+    /// number tells more bits of the position than the entry knows.
     #[inline(always)]
     fn store_in<G>(self, locked: &Locked<'_, G>, bucket: Bucket<B::Placing>, place: Place) -> bool {
         let (number, slot) = (bucket.number(), bucket.slot::<F>(place));
@@ -321,19 +326,22 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         true
     }
 
-    /// Moves an entry from one of its buckets to the other, and a new one into its place. One whose value is
-    /// [retiring](whole::retire) is dropped. `hop` is the key of that entry: its first place is where it is, its second
-    /// where it is to go.
-    /// `false`: it is not there any more, or there is no room for it, or it belongs to two buckets meanwhile; then
-    /// nothing has changed.
+    /// Moves an entry from one of its buckets to the other, and stores `new`, if any, in its place. An entry whose
+    /// value is [retiring](whole::retire) is dropped instead of moved. `hop` is the key of the entry: its first place
+    /// is where the entry is, its second place is where it goes.
     ///
-    /// Copy, bump, clear: in this order, a lookup that sees neither the copy nor what was cleared
-    /// sees two different versions. A writer that is stopped in between leaves the entry in
-    /// both buckets, where lookups find it.
+    /// Returns `false`, and changes nothing, in these cases:
     ///
-    /// In a growing table the entry is encoded for the extent as it is under the locks. The path may have been
-    /// planned with an older one.
-    // Always inlined: what it is given is more than registers take.
+    /// * The entry is no longer there.
+    /// * There is no room for it.
+    /// * It belongs to two buckets by now.
+    ///
+    /// The order is copy, bump, clear. So a lookup that sees neither the copy nor the entry that was cleared sees two
+    /// different versions. A writer that is stopped in between leaves the entry in both buckets, where lookups find it.
+    ///
+    /// In a growing table the entry is encoded for the extent as it is under the locks. The path may have been planned
+    /// with an older extent.
+    // Always inlined: the arguments are more than registers take.
     #[inline(always)]
     fn relocate<G>(
         self,
@@ -361,7 +369,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self.versions().bump(self.geometry().version_group(hop));
         locked.occupy(to.number(), 1);
         if let Some(replaced) = new.and_then(|new| cleared.with(new)) {
-            // SeqCst: the insert of the new one takes effect here.
+            // SeqCst: the insert of `new` takes effect here.
             self.store_word(locked, from.number(), replaced, Ordering::SeqCst);
         } else {
             self.store_word(locked, from.number(), cleared, Ordering::Release);

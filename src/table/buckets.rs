@@ -1,4 +1,4 @@
-//! What a table asks of its buckets.
+//! The interface between a table and its buckets.
 //!
 //! **Invariant:** the word of each bucket that a placement names is allocated.
 
@@ -18,19 +18,19 @@ use crate::layout::{Encoding, Properties};
 use crate::sync::AtomicU64;
 use crate::sync::memory::NoMemory;
 
-/// The buckets of a table, of fixed size or growing: where their words lie, and what guards them. How far they have
-/// grown by now is their [`Placing`].
+/// The buckets of a table, of fixed size or growing: their words, and the stripes and versions that guard them. How far
+/// they have grown by now is their [`Placing`].
 pub trait Buckets: Sized + Send + Sync {
     /// Whether the number of buckets can grow.
     const GROWS: bool = Self::Placing::GROWS;
 
-    /// The values in their slots.
+    /// The values in the slots of the buckets.
     type Values: Values;
 
-    /// Where items are, and how slots are read.
+    /// The placement of the items, by which slots are read.
     type Placing: Placing<Values = Self::Values>;
 
-    /// Buckets of these sizes, all of them empty.
+    /// Allocates empty buckets of these sizes.
     fn try_new(
         sizes: Sizes,
         max_buckets: u64,
@@ -38,71 +38,73 @@ pub trait Buckets: Sized + Send + Sync {
         values: Self::Values,
     ) -> Result<Self, NoMemory>;
 
-    /// The stripes. Who holds one of them has the newest, and sees the newest versions.
+    /// Returns the stripes. A thread that holds a stripe holds one of the newest, and sees the newest versions.
     fn stripes(&self) -> &Stripes;
 
     fn versions(&self) -> &Versions;
 
     fn values(&self) -> Self::Values;
 
-    /// Where the items of a table with this format are.
+    /// Returns the geometry of a table with this encoding.
     fn geometry<F: Encoding>(&self) -> Geometry;
 
-    /// Where the items are by now.
+    /// Returns the present placement.
     fn placement(&self) -> Self::Placing;
 
-    /// The number of buckets by this placement.
+    /// Returns the number of buckets by this placement.
     fn count(&self, placement: Self::Placing) -> usize;
 
-    /// The number of buckets that there may ever be.
+    /// Returns the maximum number of buckets.
     fn max_buckets(&self) -> u64;
 
-    /// The words that are allocated by now, each named by its bucket.
+    /// Returns a function from the number of a bucket to its word, for the words that are allocated by now.
     fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy;
 
     fn words_at<const N: usize>(&self, buckets: [usize; N]) -> [&AtomicU64; N];
 
-    /// The word of a bucket, which is allocated.
+    /// Returns the word of a bucket. The word is allocated.
     #[inline]
     fn word(&self, bucket: usize) -> &AtomicU64 {
         self.words()(bucket)
     }
 
-    /// Requests both words of an item that are needed soon.
+    /// Requests both words of an item, which are needed soon.
     fn prefetch(&self, key: Key);
 
-    /// The number of buckets whose words are allocated.
+    /// Returns the number of buckets whose words are allocated.
     fn reached(&self) -> usize;
 
-    /// What is allocated.
+    /// Returns the number of allocated bytes.
     fn heap_bytes(&self) -> usize;
 
-    /// What is allocated at most when there are so many buckets, of at first `initial` and at last `max_buckets`.
+    /// Returns the most bytes that are allocated when there are `buckets` buckets, of a table that begins with `initial`
+    /// and ends with `max_buckets`.
     fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64;
 
-    /// The sizes with which they were made.
+    /// Returns the sizes with which the buckets were made.
     fn begun(&self) -> Sizes;
 
-    /// The share of slots in use from which on a short search is enough, where it is `full` in a table of fixed size.
+    /// Returns the share of slots in use from which on a short search is enough. `full` is this share in a table of
+    /// fixed size.
     fn full(&self, full: f64) -> f64 {
         full
     }
 
-    /// How many of the lowest bits of its position every entry knows.
+    /// Returns how many of the lowest bits of its position every entry knows.
     fn common_bits(&self) -> u32 {
         0
     }
 
-    /// How many of the lowest bits of its position a new entry knows now.
+    /// Returns how many of the lowest bits of its position a new entry knows now.
     fn known_bits(&self) -> u32 {
         0
     }
 
-    /// Whether longer words may replace those that there are.
+    /// Returns whether longer words may replace the present ones.
     fn is_short(&self) -> bool {
         false
     }
 
-    /// The buckets themselves, if they can grow: for [`growth`](crate::table::growth) alone.
+    /// Returns the buckets themselves, if they can grow: for [`growth`](crate::table::growth) alone.
     fn growing(&self) -> Option<&GrowingBuckets<Self::Values>>;
 }

@@ -1,4 +1,4 @@
-//! Growth: how buckets are split, and how what guards them is replaced by more.
+//! Growth: splits of buckets, and the replacement of stripes, versions and short words.
 
 pub(in crate::table) mod split;
 pub(in crate::table) mod widen;

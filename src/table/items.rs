@@ -1,4 +1,4 @@
-//! What is done with one item, or with some.
+//! The operations on one item, or on several.
 
 pub(in crate::table) mod batch;
 pub(in crate::table) mod insert;

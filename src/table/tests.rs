@@ -1,4 +1,4 @@
-//! For the unit tests of what is below `table`: tables that live until the process ends.
+//! Tables for the unit tests of the modules below `table`. They live until the process ends.
 
 mod weak_memory;
 
@@ -7,8 +7,8 @@ use crate::layout::{LayoutId, Properties};
 use crate::sizing;
 
 impl<F: Encoding, B: Buckets> Table<'static, F, B> {
-    /// An empty table that begins with this number of buckets, even and at least 2, with `max_buckets` at the most,
-    /// and the target load of its layout.
+    /// Allocates an empty table that begins with `first` buckets, even and at least 2, and has at most `max_buckets`,
+    /// with the target load of its layout.
     pub(crate) fn try_new(first: usize, max_buckets: usize) -> Result<Self, NoMemory> {
         Self::try_sized(Sizing::of_table(F::ID, first as u64, max_buckets as u64))
     }
@@ -17,7 +17,7 @@ impl<F: Encoding, B: Buckets> Table<'static, F, B> {
         State::try_new(sizing).map(|state| Self::new(Box::leak(Box::new(state))))
     }
 
-    /// Another one, with an image of its words.
+    /// Returns another table, restored from an image of this one.
     pub(crate) fn restored(self) -> Result<Self, NoMemory> {
         let image = self.image().expect("memory for a test");
         let (max_buckets, value_bits) = (self.max_buckets(), self.value_bits());
@@ -31,7 +31,7 @@ impl<F: Encoding, B: Buckets> Table<'static, F, B> {
 }
 
 impl Sizing {
-    /// A table of these sizes, with the layout's target load.
+    /// Returns the sizing of a table of these sizes, with the target load of its layout.
     pub(crate) fn of_table(layout: LayoutId, initial: u64, buckets: u64) -> Self {
         let target_load = sizing::thousandths(layout.properties().target_load());
         Self { layout, initial, buckets, target_load, value_bits: 0, max_capacity: 0 }
@@ -39,7 +39,8 @@ impl Sizing {
 }
 
 impl Properties {
-    /// The load that a growing table keeps unless its builder says otherwise; 0 if its tables do not grow.
+    /// Returns the load that a growing table keeps unless its builder says otherwise; 0 if tables of this layout do not
+    /// grow.
     pub(crate) fn target_load(&self) -> f64 {
         self.growth.map_or(0.0, |growth| growth.target_load)
     }

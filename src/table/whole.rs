@@ -1,4 +1,4 @@
-//! What is done with all that a table holds.
+//! The operations on a whole table.
 
 pub(crate) mod figures;
 pub(crate) mod generations;

@@ -1,6 +1,6 @@
-//! The words of a table of fixed size, and what guards them.
+//! The words of a table of fixed size, and the stripes and versions that guard them.
 //!
-//! **Invariant:** all of them are there from the beginning, and the number never changes.
+//! **Invariant:** all words are there from the beginning, and their number never changes.
 
 use super::control::Control;
 use super::growing::GrowingBuckets;
@@ -16,7 +16,7 @@ use crate::table::placing::entry::{NoValues, Shape, Values};
 use crate::table::placing::geometry::{Geometry, Key};
 use crate::table::placing::{FixedPlacing, Sizes};
 
-/// As many buckets for ever.
+/// Buckets whose number never changes.
 pub struct FixedBuckets<V = NoValues> {
     words: Box<[AtomicU64]>,
     control: Control,
@@ -78,7 +78,7 @@ impl<V: Values> Buckets for FixedBuckets<V> {
     #[inline]
     fn prefetch(&self, key: Key) {
         for place in key.places() {
-            // Always there; a check that cannot panic leaves a batch more registers.
+            // Always `Some`. A check that cannot panic leaves a batch more registers.
             if let Some(word) = self.words.get(place.position as usize) {
                 arch::prefetch(word);
             }

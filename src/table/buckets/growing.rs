@@ -1,6 +1,6 @@
-//! The words of a growing table, what guards them, and how far it has grown.
+//! The words of a growing table, the stripes and versions that guard them, and the extent of the table.
 //!
-//! **Invariant:** no extent is published before the words that it reaches are there.
+//! **Invariant:** no extent is published before the words that it reaches are allocated.
 
 use crossbeam_utils::CachePadded;
 
@@ -19,48 +19,49 @@ use crate::table::placing::entry::{NoValues, Shape, Values};
 use crate::table::placing::geometry::{Geometry, Key};
 use crate::table::placing::{Extent, GrowingPlacing, OUT_OF_CACHE_BUCKETS, Sizes, common_mask};
 
-/// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket under loom, so that a
+/// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket in models, so that a
 /// model's table gets chunks while it grows.
 const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 
-/// Words in chunks that are allocated as growth reaches them, and never move. Before the first chunk is whole, they are
-/// replaced by a longer array.
+/// Words in chunks, which are allocated as growth reaches them and never move. Before the first chunk is whole, a
+/// longer array replaces the words.
 pub(in crate::table) type Chunks = PieceArray<CHUNK_SHIFT>;
 
-/// How many times as long the words are that replace others; or up to eight times, where this makes them a whole chunk.
+/// The factor by which short words become longer when longer words replace them. Where this makes them a whole chunk, it
+/// may be up to twice as large.
 const LENGTHENING: u64 = 4;
-/// A table as large as this many slabs gets one more at a time: so it has a 64th more words than it needs, at the
-/// most.
+/// The divisor of the words of a table that gives the words of its next slab. So a table has at most a 64th more words
+/// than it needs.
 const SLABS: u64 = 64;
-/// Words in the shortest slab of several chunks: 128 KiB. Allocators have so much from the system for this slab alone,
-/// and give it back when it is freed.
+/// Words in the shortest slab of several chunks: 128 KiB. For a slab of this length or more, allocators get memory from
+/// the system for this slab alone, and give it back when the slab is freed.
 const SHORTEST_SLAB: u64 = 1 << 14;
-/// Words in the longest one that is added for growth: 32 MiB. That is mapped by glibc whatever was freed before, and
-/// its places are written in some microseconds.
+/// Words in the longest slab that is added for growth: 32 MiB. glibc maps a slab of this length whatever was freed
+/// before. The places of its chunks are written in some microseconds.
 const LONGEST_SLAB: u64 = 1 << 22;
 
-/// Buckets that can become more.
+/// Buckets whose number can grow.
 pub struct GrowingBuckets<V = NoValues> {
     /// The number of buckets at the end of growth.
     max_buckets: u64,
-    /// The sizes with which it was made.
+    /// The sizes with which the table was made.
     pub(in crate::table) sizes: Sizes,
     /// Bits of a ring.
     pub(in crate::table) ring: u32,
     /// Mask of the bits of a position that all entries know.
     common: u64,
     values: V,
-    /// In a box as the count of inconclusive lookups is.
+    /// In a box, for the reason given at `shared` in `State`.
     pub(in crate::table) changing: TryBox<GrowthState>,
 }
 
-/// What growth changes.
+/// The data that growth changes.
 pub(in crate::table) struct GrowthState {
-    /// On a line of its own.
+    /// On a cache line of its own.
     pub(in crate::table) read: CachePadded<ReadByLookups>,
-    /// Checks of the load that found the mutex taken, since somebody made up for such ones.
+    /// Load checks that found the growth mutex taken, since a thread last made up for such checks.
     missed: AtomicU64,
-    /// The bits of an `f64`: see [`merged_weight`](Growing::merged_weight).
+    /// The bits of an `f64`: see [`merged_weight`](GrowingBuckets::merged_weight).
     merged_weight: AtomicU64,
 }
 
@@ -68,17 +69,16 @@ pub(in crate::table) struct ReadByLookups {
     extent: AtomicU64,
     pub(in crate::table) stripes: Retained<Stripes>,
     pub(in crate::table) versions: Retained<Versions>,
-    /// Nobody reads a word that is missing: it is added before the extent that reaches it is published.
+    /// A word is added before the extent that reaches it is published, so no thread reads a missing word.
     words: Chunks,
 }
 
 impl<V: Values> GrowingBuckets<V> {
-    /// How far the table has grown by now.
+    /// Returns the present extent.
     #[inline]
     pub(in crate::table) fn extent(&self) -> Extent {
-        // SeqCst: pairs with the store in `publish`. Whoever reads an old extent comes before all
-        // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
-        // visible.
+        // SeqCst: pairs with the store in `publish`. A thread that reads an old extent comes before all inserts by a
+        // newer one. As an Acquire load it makes the copies of the splits visible.
         Extent::from_bits(self.changing.read.extent.load(Ordering::SeqCst))
     }
 
@@ -87,42 +87,43 @@ impl<V: Values> GrowingBuckets<V> {
         &self.changing.read.words
     }
 
-    /// Where items are by this extent.
+    /// Returns the placement by this extent.
     #[inline]
     pub(in crate::table) fn placement_by(&self, extent: Extent) -> GrowingPlacing<V> {
         GrowingPlacing { extent, values: self.values }
     }
 
-    /// The load that growth keeps.
+    /// Returns the load that growth keeps.
     pub(in crate::table) fn target_load(&self) -> f64 {
         share(self.sizes.target_load)
     }
 
-    /// Lets lookups and writers see the buckets of this extent, whose words are stored.
+    /// Publishes this extent, whose words are stored: lookups and writers see its buckets from now on.
     pub(in crate::table) fn publish(&self, extent: Extent) {
         // SeqCst: pairs with the load in `extent`, for which it publishes the words.
         self.changing.read.extent.store(extent.bits(), Ordering::SeqCst);
     }
 
-    /// A check of the load was in vain: another thread splits.
+    /// Counts a load check that was in vain, because another thread splits.
     pub(in crate::table) fn miss(&self) {
         // Relaxed, here and below: a number that orders nothing.
         self.changing.missed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how much more the entries weigh than those of as many inserts would, because merges brought them. (What
-    /// the weight of an entry is, says `weight` in [`crate::sizing`].)
+    /// Returns how much more the entries weigh than those of as many inserts would, because merges have brought some of
+    /// them. (`weight` in [`crate::sizing`] says how much an entry weighs.)
     pub(in crate::table) fn merged_weight(&self) -> f64 {
         // Relaxed, here and below: a number that orders nothing.
         f64::from_bits(self.changing.merged_weight.load(Ordering::Relaxed))
     }
 
-    /// Called while the mutex of those who remove a value is held.
+    /// Sets the merged weight. The caller holds the removal mutex.
     pub(in crate::table) fn set_merged_weight(&self, weight: f64) {
         self.changing.merged_weight.store(weight.to_bits(), Ordering::Relaxed);
     }
 
-    /// How many checks were in vain since this was asked. One in the meantime may be lost.
+    /// Returns the number of load checks that were in vain since the last call. A check that is counted during the call
+    /// may be lost.
     pub(in crate::table) fn take_missed(&self) -> usize {
         let missed = self.changing.missed.load(Ordering::Relaxed);
         if missed > 0 {
@@ -207,7 +208,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
         self.chunks().view().words(buckets)
     }
 
-    /// Not in small tables: to find the buckets twice would cost more than it gains.
+    /// Requests nothing in small tables: finding the buckets twice would cost more than it gains.
     #[inline]
     fn prefetch(&self, key: Key) {
         let extent = self.extent();
@@ -217,7 +218,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
         let words = self.chunks().view();
         for position in [key.first, key.second] {
             let bucket = extent.bucket(position);
-            // Always there; a check that cannot panic leaves a batch more registers.
+            // Always true. A check that cannot panic leaves a batch more registers.
             if bucket < words.len() {
                 arch::prefetch(words.word(bucket));
             }
@@ -242,7 +243,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
     }
 
     fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64 {
-        // As growth goes on.
+        // Follows growth step by step.
         let mut reached = Chunks::len_for(initial);
         let (mut words, mut slabs) = (reached, 1);
         let mut stripes = stripes_with(initial, max_buckets);
@@ -257,7 +258,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
                 stripes = next_stripes;
                 of_control += of_kept_control(stripes, max_buckets);
             }
-            // What is replaced is kept.
+            // Short words that are replaced stay allocated.
             let kept = if is_short(reached) { 0 } else { reached };
             reached = Chunks::len_for(next);
             words += reached - kept;
@@ -295,12 +296,13 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
     }
 }
 
-/// Whether words of this number are in a part of their own that longer ones replace.
+/// Returns whether this number of words is a short array, which longer words replace.
 fn is_short(words: u64) -> bool {
     words < Chunks::PIECE_LEN as u64
 }
 
-/// How many buckets there should be memory for, when there is memory for `reached`, too little for `buckets`.
+/// Returns the number of buckets to allocate words for, when `reached` buckets have words and `buckets` buckets need
+/// them.
 pub(in crate::table) fn next_reach(reached: u64, buckets: u64, max_buckets: u64) -> u64 {
     let piece = Chunks::PIECE_LEN as u64;
     let more = if is_short(reached) {
@@ -314,12 +316,12 @@ pub(in crate::table) fn next_reach(reached: u64, buckets: u64, max_buckets: u64)
     max_buckets.min(buckets.max(more))
 }
 
-/// How many stripes a table has with memory for so many buckets: it has memory for whole pieces.
+/// Returns the number of stripes of a table with memory for `buckets` buckets: it has memory for whole chunks.
 pub(in crate::table) fn stripes_with(buckets: u64, max_buckets: u64) -> usize {
     Control::stripes(Chunks::len_for(buckets), max_buckets)
 }
 
-/// What so many stripes take with their versions, as values that are kept.
+/// Returns the bytes of `stripes` stripes and their versions, as retained values.
 fn of_kept_control(stripes: usize, max_buckets: u64) -> u64 {
     let of_nodes = Retained::<Stripes>::LINK_BYTES + Retained::<Versions>::LINK_BYTES;
     Control::bytes_for(stripes, max_buckets) + of_nodes as u64
@@ -340,16 +342,16 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
-    /// Of values so long that a new entry knows no more than this number of bits beyond its bucket: the core is the
-    /// shortest.
+    /// Returns the number of value bits with which a new entry knows `extra_bits` bits beyond its bucket, and no more:
+    /// the core is the shortest.
     fn value_bits(extra_bits: u32) -> u32 {
         let value_bits = Fp16x4::BITS - 5 - extra_bits;
         assert_eq!(Fp16x4::ID.properties().extra_bits(value_bits), extra_bits);
         value_bits
     }
 
-    /// Random operations on tables with short rings, in which most entries are void after some doublings: after each
-    /// operation every item that is there is found, with its value; and their number is exact.
+    /// Random operations on tables with short rings, in which most entries are void after some doublings. After each
+    /// operation, every item of the table is found, with its value, and the number of items is exact.
     fn every_item_is_found(seed: u64, extra_bits: u32, buckets: usize) {
         let mut random = random(seed);
         let value_bits = value_bits(extra_bits);
@@ -397,7 +399,7 @@ mod tests {
         }
     }
 
-    /// Two tables of any sizes, with short rings: what is merged is found, and what was there.
+    /// Two tables of any sizes, with short rings: after a merge, the items of both are found.
     #[test]
     fn what_is_merged_is_found() {
         let mut random = random(7);
@@ -439,7 +441,8 @@ mod tests {
         }
     }
 
-    /// A table that has doubled D times has 1 + D times the rate of its first size, also where entries were doubled.
+    /// A table that has doubled D times has 1 + D times the false-positive rate of its first size, also if entries were
+    /// doubled.
     #[test]
     fn each_doubling_adds_the_rate_of_the_first_size() {
         for (first, doublings) in [(1 << 10, 4), (64, 9), (16, 13), (2, 18)] {
@@ -449,7 +452,7 @@ mod tests {
             while table.present() < first << doublings {
                 table.insert(table.key(hashes.next().unwrap())).unwrap();
             }
-            // Some 1,500 of them are found.
+            // Some 1,500 of the absent items are found.
             let absent = 8_000_000 / (1 + doublings as usize);
             let found = hashes.take(absent).filter(|&hash| table.contains(table.key(hash))).count();
             let rate = found as f64 / absent as f64;

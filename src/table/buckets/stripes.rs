@@ -1,7 +1,7 @@
-//! Writer locks, one for each group of buckets, each with the number of slots in use there.
+//! Writer locks: one stripe for each group of buckets, with the number of slots in use there.
 //!
-//! **Invariant:** locks are taken in the order of their stripes, so no two writers wait for each other; and a bucket,
-//! its number of slots in use included, changes only under its stripe.
+//! **Invariant:** writers take locks in the order of their stripes, so no two writers wait for each other. A bucket
+//! changes only under its stripe, and so does the number of its slots in use.
 
 use core::ptr;
 
@@ -14,16 +14,16 @@ use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 
 /// Buckets for each stripe in smaller tables: the stripes take under 1 % of the words.
 const BUCKETS_PER_STRIPE: u64 = 128;
-/// Buckets at least whose load is taken for that of the table.
+/// The fewest buckets whose load is taken as the load of the table.
 pub(in crate::table) const SAMPLE: usize = 2048;
 /// The fewest stripes, for tables too small for a share to matter.
 const MIN_STRIPES: u64 = 8;
 /// Stripes in a cache line.
 const STRIPES_PER_LINE: usize = 64 / size_of::<Stripe>();
-/// Stripes that the smallest sample has.
+/// The fewest stripes in a sample.
 const LEAST_SAMPLED: usize = 8;
 
-/// `buckets / share` as a power of two between `least` and `most`, and no more than the buckets.
+/// Returns `buckets / share`, rounded down to a power of two, between `least` and `most`, and at most `buckets`.
 pub(in crate::table) fn power_of_two_share(
     buckets: u64,
     share: u64,
@@ -39,11 +39,11 @@ fn floor_power_of_two(n: usize) -> usize {
 
 pub(in crate::table) struct Stripe {
     lock: Lock,
-    /// Slots in use in the buckets of this stripe. Written under the lock, which orders the writers;
-    /// read by anyone. No table is so large that it wraps: see `sizing::MAX_SLOTS`.
+    /// The number of slots in use in the buckets of this stripe. Written under the lock, which orders the writers; any
+    /// thread may read it. No table is so large that it wraps: see `sizing::MAX_SLOTS`.
     occupied: Count,
-    /// Whether stores in these buckets go to the mirror of a snapshot as well. Protected by the lock,
-    /// and beside it: whoever locks the stripe has this line anyway.
+    /// Whether stores in these buckets go to the mirror of a snapshot as well. The lock protects this flag, and is
+    /// beside it: a thread that locks the stripe has this line anyway.
     recording: Flag,
 }
 
@@ -55,22 +55,22 @@ impl AsRef<Lock> for Stripe {
 
 pub struct Stripes {
     stripes: PowerOfTwoSlice<Stripe>,
-    /// How the line of a stripe is requested early, in tables where that pays: see `prefetch`.
+    /// The way to request the line of a stripe early, in tables where that pays: see `prefetch`.
     write_prefetch: Option<PrefetchForWrite>,
 }
 
-/// How many stripes a table has that may have so many buckets, a power of two.
+/// Returns the number of stripes, a power of two, of a table of at most `buckets` buckets.
 pub(in crate::table) fn stripes_of(buckets: u64) -> usize {
     power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES as u64)
 }
 
 impl Stripes {
-    /// What so many take.
+    /// Returns the bytes of `count` stripes.
     pub(in crate::table) fn bytes_for(count: usize) -> u64 {
         (count * size_of::<Stripe>()) as u64
     }
 
-    /// So many, a power of two, of a table that may have so many buckets.
+    /// Allocates `count` stripes, a power of two, for a table of at most `buckets` buckets.
     pub(in crate::table) fn try_new(count: usize, buckets: u64) -> Result<Self, NoMemory> {
         let mut stripes = try_with_capacity(count)?;
         stripes.resize_with(count, || Stripe {
@@ -83,28 +83,29 @@ impl Stripes {
         Ok(Self { stripes: PowerOfTwoSlice::new(stripes.into_boxed_slice()), write_prefetch })
     }
 
-    /// How many there are.
+    /// Returns the number of stripes.
     pub(in crate::table) fn len(&self) -> usize {
         self.stripes.len()
     }
 
-    /// The stripe of a bucket. The two buckets of an item have opposite parity, so they share a
-    /// stripe only where there is just one.
+    /// Returns the number of the stripe of a bucket. The two buckets of an item have opposite parity, so they share a
+    /// stripe only if there is just one.
     #[inline]
     fn of(&self, bucket: usize) -> usize {
         self.stripes.index(bucket)
     }
 
-    /// The stripe of a bucket, which may be locked soon.
+    /// Returns the stripe of a bucket, without locking it.
     #[inline]
     pub(in crate::table) fn stripe(&self, bucket: usize) -> &Stripe {
         self.stripes.at(bucket)
     }
 
-    /// Requests the lines of what is written soon, or some of it: of stripes that are locked, of words, or of versions.
-    /// Another core may have written them last; so they come together and not one after the other.
+    /// Requests the cache lines of values that are written soon, or of some of them: stripes to lock, words, or
+    /// versions. Another core may have written them last. Requested here, the lines come together and not one after the
+    /// other.
     ///
-    /// Only in large tables: in those that fit into a core's own cache it gains nothing.
+    /// It does so only in large tables: if a table fits into the cache of a core, this gains nothing.
     #[inline]
     pub(in crate::table) fn prefetch<'s, T: 's>(&self, written: impl IntoIterator<Item = &'s T>) {
         if let Some(write_prefetch) = self.write_prefetch {
@@ -114,8 +115,8 @@ impl Stripes {
         }
     }
 
-    /// Locks the stripe of this bucket, which is this one. Blocks while another writer holds it. `None`, here and
-    /// below: these stripes are retired.
+    /// Locks `stripe`, which is the stripe of `bucket`. Blocks while another writer holds it. `None`, here and below:
+    /// these stripes are retired.
     #[inline]
     pub(in crate::table) fn lock_one<'a>(
         &'a self,
@@ -126,8 +127,8 @@ impl Stripes {
         Some(self.up_to([self.of(bucket)], [Some(stripe.lock.lock()?)]))
     }
 
-    /// Locks the stripes of these buckets, lowest first, each once. Blocks while another writer
-    /// holds one of them.
+    /// Locks the stripes of these buckets, lowest first, each stripe once. Blocks while another writer holds one of
+    /// them.
     #[inline]
     pub(in crate::table) fn lock<const N: usize>(
         &self,
@@ -144,7 +145,7 @@ impl Stripes {
         Some(self.up_to(order, guards))
     }
 
-    /// The proof that these stripes are locked.
+    /// Returns the proof that these stripes are locked.
     #[inline]
     fn up_to<'a, const N: usize>(
         &'a self,
@@ -155,17 +156,17 @@ impl Stripes {
         Locked { stripes: self, held, includes: |held, stripe| held.order.contains(&stripe) }
     }
 
-    /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
+    /// Locks every stripe, lowest first. No other thread writes until the guard is dropped. Blocks while another writer
+    /// holds one of the stripes.
     pub(in crate::table) fn lock_all(&self) -> Option<Locked<'_, All<'_>>> {
-        // Their lines all at once, and not one after the other while some are locked already. The first
-        // buckets are of a stripe each, in order.
+        // Requests all their lines together, and not one after the other while some stripes are locked already.
         self.prefetch(self.stripes.iter().step_by(STRIPES_PER_LINE));
         let held = Guards::lock(&self.stripes)?;
         Some(Locked { stripes: self, held, includes: |_, _| true })
     }
 
-    /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other. There is a mirror,
-    /// so nobody retires them.
+    /// Sets the flag `recording` of each stripe under its lock, one stripe after the other: from then on, stores in any
+    /// bucket go to the mirror as well. There is a mirror, so no thread retires the stripes.
     pub(in crate::table) fn start_recording(&self) {
         for stripe in &*self.stripes {
             let _locked = stripe.lock.lock().expect("no thread retires these stripes");
@@ -173,31 +174,31 @@ impl Stripes {
         }
     }
 
-    /// Locks and unlocks each stripe: whoever locks one later sees what the caller has done, and the caller sees what
-    /// was done by those who held one before. `None`: they are retired.
+    /// Locks and unlocks each stripe. A thread that locks a stripe later sees what the caller has done; the caller sees
+    /// what the earlier holders of each stripe have done. Blocks while another writer holds one of them. `None`: the
+    /// stripes are retired.
     pub(in crate::table) fn pass_all(&self) -> Option<()> {
         self.stripes.iter().try_for_each(|stripe| stripe.lock.lock().map(drop))
     }
 
-    /// Some slots more are in use in `bucket`. Nobody else has these stripes yet.
+    /// Adds `slots` to the slots in use of the stripe of `bucket`. No other thread has these stripes yet.
     pub(in crate::table) fn count(&self, bucket: usize, slots: usize) {
         let occupied = &self.stripe(bucket).occupied;
         occupied.set(occupied.get() + slots as u32);
     }
 
-    /// Slots in use: exact when no thread writes. Takes no lock.
+    /// Returns the number of slots in use: exact when no thread writes. Takes no lock.
     pub(in crate::table) fn occupied(&self) -> usize {
         self.stripes.iter().map(|s| s.occupied.get() as usize).sum()
     }
 
-    /// As `occupied`, for a decision that is right either way.
+    /// Returns the number of slots in use, for a decision that is right either way.
     pub(in crate::table) fn occupied_hint(&self) -> usize {
         self.stripes.iter().map(|s| s.occupied.hint() as usize).sum()
     }
 
-    /// Slots in use for each bucket, in a table of `buckets`, as a sample has it: buckets at equal
-    /// distances, that of `bucket` among them, at least `sample` of them or all. For a decision
-    /// that is right either way.
+    /// Estimates the slots in use per bucket, in a table of `buckets` buckets, for a decision that is right either way.
+    /// The sample consists of buckets at equal distances, `bucket` among them: at least `sample` buckets, or all.
     pub(in crate::table) fn load_near(&self, bucket: usize, buckets: usize, sample: usize) -> f64 {
         let stripes = self.stripes.len();
         let most = (stripes / LEAST_SAMPLED).max(1);
@@ -209,34 +210,34 @@ impl Stripes {
         occupied as f64 / (buckets - start).div_ceil(distance) as f64
     }
 
-    /// Slots in use in the buckets of each stripe.
+    /// Returns the number of slots in use in the buckets of each stripe.
     #[cfg(test)]
     pub(in crate::table) fn counts(&self) -> impl Iterator<Item = u32> {
         self.stripes.iter().map(|stripe| stripe.occupied.get())
     }
 }
 
-/// Up to N stripes.
+/// Up to N locked stripes.
 pub(in crate::table) struct UpTo<'a, const N: usize> {
-    /// Their numbers, some of them more than once where buckets share a stripe.
+    /// The numbers of the stripes. If buckets share a stripe, its number is repeated.
     order: [usize; N],
-    /// `None` at each number that comes again.
+    /// The locks; `None` for each repeated number.
     _guards: [Option<Guard<'a>>; N],
 }
 
-/// Every stripe.
+/// Every stripe, locked.
 pub(in crate::table) type All<'a> = Guards<'a, Stripe>;
 
 /// Proof that the stripes of some buckets are locked. RAII guard: unlocks them on drop.
 pub(in crate::table) struct Locked<'a, G> {
     stripes: &'a Stripes,
     held: G,
-    /// Whether what is held includes the stripe with this number: debug builds check it.
+    /// Whether `held` includes the stripe with this number: debug builds check it.
     includes: fn(&G, usize) -> bool,
 }
 
 impl<G> Locked<'_, G> {
-    /// The stripe of `bucket`, which is locked.
+    /// Returns the stripe of `bucket`, which is locked.
     #[inline]
     fn stripe(&self, bucket: usize) -> &Stripe {
         debug_assert!(
@@ -246,20 +247,20 @@ impl<G> Locked<'_, G> {
         self.stripes.stripe(bucket)
     }
 
-    /// Whether stores in `bucket` go to the mirror as well.
+    /// Returns whether stores in `bucket` go to the mirror as well.
     #[inline]
     pub(in crate::table) fn is_recorded(&self, bucket: usize) -> bool {
         self.stripe(bucket).recording.is_set()
     }
 
-    /// So many slots more are in use in `bucket`, whose stripe is locked.
+    /// Adds `slots` to the slots in use of the stripe of `bucket`, which is locked.
     #[inline]
     pub(in crate::table) fn occupy(&self, bucket: usize, slots: usize) {
         let occupied = &self.stripe(bucket).occupied;
         occupied.set(occupied.get() + slots as u32);
     }
 
-    /// So many slots less are in use in `bucket`, whose stripe is locked.
+    /// Subtracts `slots` from the slots in use of the stripe of `bucket`, which is locked.
     #[inline]
     pub(in crate::table) fn vacate(&self, bucket: usize, slots: usize) {
         let occupied = &self.stripe(bucket).occupied;
@@ -268,19 +269,20 @@ impl<G> Locked<'_, G> {
 }
 
 impl Locked<'_, All<'_>> {
-    /// No slot is in use anywhere.
+    /// Sets the slots in use of every stripe to 0.
     pub(in crate::table) fn vacate_all(&self) {
         for stripe in &*self.stripes.stripes {
             stripe.occupied.set(0);
         }
     }
 
-    /// In place of unlocking: whoever waits for one of them goes to the stripes that have replaced them.
+    /// Retires the stripes in place of unlocking them: a thread that waits for one of them goes to the stripes that
+    /// have replaced them.
     pub(in crate::table) fn retire(self) {
         self.held.retire();
     }
 
-    /// From now on, no store goes to the mirror.
+    /// Clears the flag `recording` of every stripe: from now on, no store goes to the mirror.
     pub(in crate::table) fn stop_recording(&self) {
         for stripe in &*self.stripes.stripes {
             stripe.recording.set(false);
@@ -292,7 +294,7 @@ impl Locked<'_, All<'_>> {
 mod tests {
     use super::*;
 
-    /// A change of a bucket under the stripe of another one.
+    /// A thread changes a bucket under the stripe of another bucket.
     #[test]
     #[should_panic(expected = "the stripe of bucket 1 is not locked")]
     fn a_change_without_the_stripe_is_noticed() {
@@ -300,7 +302,7 @@ mod tests {
         stripes.lock([0]).unwrap().occupy(1, 1);
     }
 
-    /// The same where another thread holds that stripe.
+    /// The same, while another thread holds the stripe of the bucket.
     #[test]
     #[should_panic(expected = "the stripe of bucket 1 is not locked")]
     fn a_change_under_the_stripe_of_another_thread_is_noticed() {

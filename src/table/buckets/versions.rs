@@ -1,40 +1,41 @@
-//! Relocation versions: how a lookup learns that an entry was moved meanwhile.
+//! Relocation versions: they tell a lookup that an entry was moved meanwhile.
 //!
-//! **Invariant:** the version of an entry is bumped after it is in its new place, and before it leaves the old one.
+//! **Invariant:** the version of an entry is bumped after the entry is in its new place, and before it leaves the old
+//! one.
 //!
-//! One counter for each group of items, by a number that is the same for both positions of an item
-//! ([`Geometry::version_group`](crate::table::placing::geometry::Geometry::version_group)). A writer bumps it between the copy of an
-//! entry into its other bucket and the clear of the first; a lookup that found nothing compares it before and after, as
-//! in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so that an ordinary insert writes to no
-//! line that a lookup reads but the bucket.
+//! There is one counter for each group of items. The number of the group is the same for both positions of an item
+//! ([`Geometry::version_group`](crate::table::placing::geometry::Geometry::version_group)). A writer bumps the counter
+//! between two stores: the copy of an entry into its other bucket, and the clear in the first one. A lookup that found
+//! nothing compares the counter before and after, as in MemC3 (Fan et al., NSDI 2013). The counters stand apart from
+//! the stripes. So an ordinary insert writes to only one line that lookups read: that of the bucket.
 //!
-//! The lowest bit of a counter says whether the stash holds an entry of the group; what is above it is the
-//! version. It has 63 bits: none wraps within the life of a process, so equal means not moved.
+//! The lowest bit of a counter says whether the stash holds an entry of the group. The bits above it are the version.
+//! With 63 bits no version wraps within the life of a process, so an equal version means that nothing was moved.
 
 use super::stripes::power_of_two_share;
 use crate::sync::memory::NoMemory;
 use crate::sync::power_of_two::PowerOfTwoSlice;
 use crate::sync::{self, AtomicU64, Ordering};
 
-/// The most groups, for tables of 2^17 buckets and more: 8 KiB of counters.
+/// The most groups: 8 KiB of counters, for tables of 2^17 buckets and more.
 const MAX_GROUPS: u64 = 1024;
 /// Buckets for each group in smaller tables: the counters take under 1 % of the words.
 const BUCKETS_PER_GROUP: u64 = 128;
-/// The fewest groups, but never more than there are buckets: for tables too small for a share to matter.
+/// The fewest groups, for tables too small for a share to matter. There are never more groups than buckets.
 const MIN_GROUPS: u64 = 8;
 
 pub struct Versions {
     pub(in crate::table) groups: PowerOfTwoSlice<AtomicU64>,
 }
 
-/// Whether the stash holds an entry of the group.
+/// The bit that says whether the stash holds an entry of the group.
 const STASHED: u64 = 1;
-/// What is added for each move.
+/// The number that is added for each move.
 const ONE: u64 = 2;
-/// A counter that another one has replaced: no lookup validates it, and each goes on to its next round.
+/// The value of a counter that another one has replaced. No lookup validates it: each goes on to its next round.
 const RETIRED: u64 = u64::MAX;
 
-/// The version of one group as it was before the buckets were read.
+/// The version of one group, as it was before the buckets were read.
 #[derive(Clone, Copy)]
 pub(in crate::table) struct ReadVersion<'a> {
     counter: &'a AtomicU64,
@@ -48,18 +49,18 @@ pub(in crate::table) fn groups_of(buckets: u64) -> usize {
 }
 
 impl Versions {
-    /// What so many counters take.
+    /// Returns the bytes of the counters of `groups` groups.
     pub(in crate::table) fn bytes_for(groups: usize) -> u64 {
         (groups * size_of::<u64>()) as u64
     }
 
-    /// Of so many groups, a power of two.
+    /// Allocates the counters of `groups` groups, a power of two.
     pub(in crate::table) fn try_new(groups: usize) -> Result<Self, NoMemory> {
         let no_memory = NoMemory { bytes: groups * size_of::<u64>() };
         Ok(Self { groups: PowerOfTwoSlice::new(sync::try_zeroed(groups).ok_or(no_memory)?) })
     }
 
-    /// The number of counters, a power of two.
+    /// Returns the number of counters, a power of two.
     pub(in crate::table) fn len(&self) -> usize {
         self.groups.len()
     }
@@ -69,18 +70,19 @@ impl Versions {
         self.groups.at(group)
     }
 
-    /// Called before the buckets are read.
+    /// Reads the version of a group. Called before the buckets are read.
     #[inline]
     pub(in crate::table) fn read(&self, group: usize) -> ReadVersion<'_> {
         let counter = self.counter(group);
-        // SeqCst: pairs with `stashed`, as the load of a word pairs with the store of a word: two threads that each stash
-        // an item and then look for the other's cannot both miss it. As an Acquire load it pairs with the Release of
-        // `bump`: a lookup that reads a bumped version also sees the copy that was stored before the bump.
+        // SeqCst: pairs with `stashed`, as the load of a word pairs with the store of a word. Two threads that each
+        // stash an item and then look for the other's item cannot both miss it. As an Acquire load it pairs with the
+        // Release of `bump`: a lookup that reads a bumped version also sees the copy that was stored before the bump.
         ReadVersion { counter, version: counter.load(Ordering::SeqCst) }
     }
 
-    /// Makes the version again that [`read`](Self::read) returned to a lookup, with the bit of the stash set: from its
-    /// [number](ReadVersion::number), which a call takes in a register. It is validated after the stash was read.
+    /// Restores the version that [`read`](Self::read) returned to a lookup, from its [number](ReadVersion::number), which
+    /// a call takes in a register. Sets the bit of the stash: the lookup validates this version after it has read the
+    /// stash.
     #[inline]
     pub(in crate::table) fn of_stashed(&self, group: usize, number: u64) -> ReadVersion<'_> {
         ReadVersion { counter: self.counter(group), version: number | STASHED }
@@ -94,33 +96,34 @@ impl Versions {
         self.counter(group).load(Ordering::Relaxed) & STASHED != 0
     }
 
-    /// Called after the entry was copied and before it is cleared where it was, under the
-    /// stripe of the bucket that is cleared.
+    /// Bumps the version of a group. Called after the entry was copied and before it is cleared in its old place, under
+    /// the stripe of the bucket that is cleared.
     #[inline]
     pub(in crate::table) fn bump(&self, group: usize) {
         // Release: pairs with the Acquire of `read`.
         self.counter(group).fetch_add(ONE, Ordering::Release);
     }
 
-    /// Called after a copy of an entry of the group was put into the stash: whether it is the first of the group there.
+    /// Bumps the version of a group after a copy of one of its entries was put into the stash. `is_first` says whether
+    /// it is the first of the group there: then the bit of the stash is set.
     pub(in crate::table) fn stashed(&self, group: usize, is_first: bool) {
         // SeqCst: the insert takes effect here. Pairs with `read`.
         self.counter(group).fetch_add(ONE + u64::from(is_first), Ordering::SeqCst);
     }
 
-    /// Called before a copy of an entry of the group is taken out of the stash: whether it is the last of the group
-    /// there.
+    /// Bumps the version of a group before a copy of one of its entries is taken out of the stash. `is_last` says
+    /// whether it is the last of the group there: then the bit of the stash is cleared.
     pub(in crate::table) fn unstash(&self, group: usize, is_last: bool) {
-        // SeqCst: for lookups that do not look in the stash any more, the removal takes effect here. Pairs with `read`.
-        // For the last entry, adding 1 clears the lowest bit and carries into the version: this is the bump.
+        // SeqCst: for lookups that no longer look in the stash, the removal takes effect here. Pairs with `read`. For
+        // the last entry, adding 1 clears the lowest bit and carries into the version: this is the bump.
         self.counter(group).fetch_add(ONE - u64::from(is_last), Ordering::SeqCst);
     }
 
-    /// Bumps every group, and clears its bit of the stash. The caller empties the stash afterwards, while it holds all
-    /// stripes.
+    /// Bumps the version of every group, and clears its bit of the stash. The caller holds all stripes, and empties the
+    /// stash afterwards.
     pub(in crate::table) fn bump_all(&self) {
         for group in &*self.groups {
-            // Relaxed: whoever calls this holds all stripes.
+            // Relaxed: the caller holds all stripes.
             let stashed = group.load(Ordering::Relaxed) & STASHED;
             // Release: as in `bump`.
             group.fetch_add(ONE - stashed, Ordering::Release);
@@ -131,49 +134,49 @@ impl Versions {
     /// which counters the stash holds an entry. No other thread has the counters of `self` yet.
     pub(in crate::table) fn take_over(&self, old: &Self, any_stashed: impl Fn(usize) -> bool) {
         for (group, counter) in self.groups.iter().enumerate() {
-            // Relaxed, both: whoever calls this holds all stripes, and publishes the counter.
+            // Relaxed, both: the caller holds all stripes, and publishes the counter.
             let version = old.counter(group).load(Ordering::Relaxed) & !STASHED;
             counter.store(version | u64::from(any_stashed(group)), Ordering::Relaxed);
         }
     }
 
-    /// Called when others have been published in their place, while all stripes are held.
+    /// Retires these counters. Called when others have been published in their place, while all stripes are held.
     pub(in crate::table) fn retire(&self) {
         for group in &*self.groups {
-            // SeqCst: pairs with `read`. A lookup that begins with an older value comes before all that is inserted
-            // from now on. As a Release store it publishes the new counters to a lookup that begins with this value. A
-            // lookup that has read a word changed since then finds this value at its second look.
+            // SeqCst: pairs with `read`. A lookup that begins with an older value comes before all inserts from now on.
+            // As a Release store it publishes the new counters to a lookup that begins with this value. A lookup that
+            // has read a word changed since then finds this value at its second load of the version.
             group.store(RETIRED, Ordering::SeqCst);
         }
     }
 }
 
 impl ReadVersion<'_> {
-    /// Whether the stash held an entry of the group.
+    /// Returns whether the stash held an entry of the group.
     #[inline]
     pub(in crate::table) fn any_stashed(self) -> bool {
         self.version & STASHED != 0
     }
 
-    /// The version without the bit of the stash.
+    /// Returns the version without the bit of the stash.
     #[inline]
     pub(in crate::table) fn number(self) -> u64 {
         self.version & !STASHED
     }
 
-    /// Whether the version is still the same, and nothing of the group is stashed: then nothing of the group
-    /// was moved while the buckets were read, and all of it is there. Called after the buckets were read.
+    /// Returns whether the version is unchanged, and nothing of the group is stashed. Then nothing of the group was
+    /// moved while the buckets were read, and all of the group is in the buckets. Called after the buckets were read.
     #[inline]
     pub(in crate::table) fn validate(self) -> bool {
-        // Relaxed: the Acquire loads of the buckets keep this load behind them, and one of them
-        // that read a clear has synchronized with it and so with the bump before it.
+        // Relaxed: the Acquire loads of the buckets keep this load behind them. If one of them read a clear, it has
+        // synchronized with the clear, and so with the bump before it.
         self.counter.load(Ordering::Relaxed) == self.number()
     }
 
-    /// As `validate`, after the stash was read as well.
+    /// As `validate`, for a lookup that has also read the stash. Called after that.
     #[inline]
     pub(in crate::table) fn validate_with_stash(self) -> bool {
-        // Relaxed: as in `validate`, and the same of the loads of the cells.
+        // Relaxed: as in `validate`. The same holds for the loads of the cells.
         self.version != RETIRED && self.counter.load(Ordering::Relaxed) == self.version
     }
 }
@@ -187,13 +190,14 @@ mod tests {
     type Fp16x4 = Packed<16, 4>;
 
     impl Versions {
-        /// How often a version was bumped: in a table without removals, how many kicks there were.
+        /// Returns the number of bumps: in a table without removals, the number of kicks.
         pub(in crate::table) fn bumps(&self) -> u64 {
             self.groups.iter().map(|group| group.load(Ordering::Relaxed) / ONE).sum()
         }
     }
 
-    /// A kick in one group must not send lookups of all others into another round.
+    /// Groups have equally many numbers: a kick in one group must not send the lookups of all others into another
+    /// round.
     #[test]
     fn groups_share_the_numbers_evenly() {
         for (buckets, groups) in [(2, 2), (100, 8), (1 << 12, 32), (1 << 17, 1024), (1 << 20, 1024)]

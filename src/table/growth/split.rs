@@ -1,16 +1,17 @@
-//! Growth: splits, and when they happen.
+//! Growth: splits, and when they happen. In a split some entries of a bucket *go* to a new bucket, and the others
+//! *stay*.
 //!
-//! **Invariant:** an entry that goes is in the new bucket before the extent says so, and in the old one until then; and
-//! only the holder of the growth mutex changes the extent.
+//! **Invariant:** an entry that goes is in the new bucket before the extent says so, and in the old one until then.
+//! Only the holder of the growth mutex (`Doubled::lock`) changes the extent.
 //!
-//! A split is a kick to a new bucket, of all that goes there at once. Where the bucket of an entry lies is told by the
-//! extent (see [`crate::table::buckets::growing`]), so between the copy and the clear a split also stores the extent: a lookup that
-//! reads the cleared bucket has then synchronized with the bumped versions, and starts over; one that begins with the
-//! bumped versions sees the extent, and with it the new bucket. Writers compute the buckets of an item again when they
-//! hold the stripes: a bucket whose stripe is held cannot be split.
+//! A split is a kick of all entries that go, at once. The extent says which bucket an entry has (see
+//! `placing/growing.rs`). So between the copy and the clear, a split also stores the extent. A lookup that reads the
+//! cleared bucket has then synchronized with the bumped versions, and starts over. A lookup that begins with the bumped
+//! versions sees the extent, and with it the new bucket. Writers compute the buckets of an item again when they hold
+//! the stripes: a bucket whose stripe is held cannot be split.
 //!
-//! Only one thread at a time splits. Others that would do so as well go on instead, but for those
-//! whose item found no room. Whoever splits next makes up for them: otherwise the load would rise where many threads
+//! Only one thread at a time splits. Another thread that would split goes on instead, unless its item found no room.
+//! The next thread that splits makes up for those that went on. Otherwise the load would rise where many threads
 //! insert, until each insert kicks and waits for room.
 
 use core::array;
@@ -32,49 +33,54 @@ use crate::table::{Buckets, Table};
 const SPLITS_PER_LOCK: usize = 8;
 /// Inserts between two checks of the load of a large table.
 const INSERTS_PER_LOAD_CHECK: u64 = 32;
-/// Where the bits of a position begin that decide which inserts check the load: no bucket tells them.
+/// The lowest of the bits of a position that decide which inserts check the load. No bucket tells these bits.
 const TURN: u32 = 48;
-/// Growth halts so many times, or twice as often, until the number of buckets has doubled.
+/// The fewest halts of growth until the number of buckets has doubled. There are at most twice as many.
 const HALTS: u64 = 64;
-/// Checks at the most for which one insert splits: its own, and those of others that found it splitting, or another.
+/// The most load checks for which one insert splits: its own, and those of other inserts that found the growth mutex
+/// taken.
 const MAX_CHECKS: usize = 16;
-/// How much fuller than its target a table may become: while it grows, it is kept below that.
+/// The share of slots by which the load of a table may rise above its target. While the table grows, growth keeps the
+/// load below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 
-/// The slots that an entry in the stash counts for when a table decides whether to grow: about as many as its memory
-/// would be.
+/// Slots for which a stashed entry counts when a table decides whether to grow: about as many as would take the memory
+/// of the entry.
 const SLOTS_OF_STASHED: f64 = 16.0;
-/// For no more than this share of the slots in use do stashed entries count beyond their own number: most of what is
-/// stashed of a key with hundreds of values no growth would help.
+/// The largest share of the slots in use for which stashed entries count beyond their own number. If a key has hundreds
+/// of values, growth would not help most of its stashed entries.
 const MOST_OF_STASHED: f64 = 0.35;
 
-/// Returns the slots in use that decide whether a table grows: those that are, and what stashed entries count for.
+/// Returns the number of slots in use that decides whether a table grows: `in_use`, and the slots for which `stashed`
+/// entries count.
 fn slots_with_stash(in_use: f64, stashed: f64) -> f64 {
     let more = (SLOTS_OF_STASHED - 1.0) * stashed;
     in_use + stashed + more.min(MOST_OF_STASHED * in_use)
 }
 
-/// Whether all stripes are in the sample that is taken of a table of this size.
+/// Returns whether the sample of a table of this size has all stripes.
 fn is_sample_exact(buckets: u64) -> bool {
     buckets < 2 * SAMPLE as u64
 }
 
 impl<V: Values> GrowingBuckets<V> {
-    /// The share of slots in use and stashed entries from which on a table is full that has not a whole number of levels.
+    /// Returns the share of slots in use and stashed entries from which on a table is full if its size is not a whole
+    /// number of levels.
     pub(in crate::table) fn full_load(&self) -> f64 {
         self.target_load() + UNEVEN_MARGIN
     }
 
-    /// The buckets that are split at most for a check that finds the load above the target: twice as many as the
+    /// Returns the most buckets that are split for a check that finds the load above the target: twice as many as the
     /// inserts before the next check need, as whole cache lines.
     fn most_splits(&self, slots_per_bucket: usize) -> usize {
         let slots = INSERTS_PER_LOAD_CHECK as f64 / self.target_load();
         ((2.0 * slots / slots_per_bucket as f64) as usize).next_multiple_of(SPLITS_PER_LOCK)
     }
 
-    /// The smallest size from this number of buckets on at which growth halts until the load of the whole table is
-    /// above the target: what [`Table::grow_for`] has made room for ends there, since a sample may be fuller than the
-    /// table. It follows from sizes alone, so copies of a table grow alike.
+    /// Returns the smallest size, from `buckets` on, at which growth halts. At a halt, growth goes on only when the
+    /// load of the whole table is above the target. At any other size, the load of a sample is enough, and a sample may
+    /// be fuller than the table: so [`Table::grow_for`] makes room up to a halt. The halts follow from sizes alone, so
+    /// copies of a table grow alike.
     fn next_halt(&self, buckets: u64) -> u64 {
         if is_sample_exact(buckets) || buckets == self.sizes.initial as u64 {
             return buckets;
@@ -82,8 +88,8 @@ impl<V: Values> GrowingBuckets<V> {
         buckets.next_multiple_of(1 << (buckets / HALTS).ilog2())
     }
 
-    /// The buckets that are split next: no more than `most`, than the rest of a cache line, than the rest
-    /// of the level, and than the table may still get.
+    /// Returns the buckets that are split next: at most `most` buckets, the rest of a cache line, the rest of the
+    /// level, and as many as the table may still get.
     fn next_run(&self, extent: Extent, most: usize) -> Range<usize> {
         let cursor = extent.cursor();
         let end_of_line = cursor - cursor % SPLITS_PER_LOCK + SPLITS_PER_LOCK;
@@ -94,15 +100,15 @@ impl<V: Values> GrowingBuckets<V> {
 }
 
 impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
-    /// After an insert of `key`, when no stripe is held: splits some buckets if the load is above the
-    /// target. Nobody waits for another thread that is splitting.
+    /// Splits some buckets if the load is above the target. Called after an insert at these places, when no stripe is
+    /// held. Does not wait for another thread that is splitting.
     #[inline]
     pub(in crate::table) fn grow_if_loaded(self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
-            // One insert in so many checks the load: those with turn 0. In a table of fewer buckets more do, in
-            // proportion, so that it does not double unnoticed. The turn is from bits of the position that no bucket
-            // tells.
+            // One insert in `INSERTS_PER_LOAD_CHECK` checks the load: those with turn 0. In a small table more inserts
+            // do, in proportion, so that the table does not double unnoticed. The turn comes from bits of the position
+            // that no bucket tells.
             let turn = (near.position >> TURN) % INSERTS_PER_LOAD_CHECK;
             if turn * (buckets as u64) < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
                 self.split_if_loaded(growing, near);
@@ -110,7 +116,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Apart, as the other functions that run rarely.
+    /// Checks the load, and splits some buckets if it is above the target. Outlined: this path is cold.
     #[cold]
     #[inline(never)]
     fn split_if_loaded(self, growing: &GrowingBuckets<B::Values>, near: Place) {
@@ -129,18 +135,18 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         };
         let checks = (1 + growing.take_missed()).min(MAX_CHECKS);
         let most = due.min(self.splits_to_the_next_halt(growing, checks));
-        // Without memory for it the load rises: this insert has its room.
+        // Without memory the load rises: the item of this insert has its room already.
         let _ = self.split(&mut splitting, most);
     }
 
-    /// The buckets that one insert may split for so many checks, while it holds the mutex of those who split.
+    /// Returns the buckets that one insert may split for `checks` load checks, while it holds the growth mutex.
     fn splits_to_the_next_halt(self, growing: &GrowingBuckets<B::Values>, checks: usize) -> usize {
         let buckets = growing.extent().buckets() as u64;
         let most = checks * growing.most_splits(F::SLOTS);
         if is_sample_exact(buckets) {
             return most;
         }
-        // To the end of a cache line.
+        // Ends at the end of a cache line.
         let most = (buckets as usize + most) / SPLITS_PER_LOCK * SPLITS_PER_LOCK - buckets as usize;
         let halts = growing.next_halt(buckets) == buckets;
         let slots = || {
@@ -153,27 +159,27 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         most.min((growing.next_halt(buckets + 1) - buckets) as usize)
     }
 
-    /// After a search for room in a table of `searched` buckets was in vain: lets it grow by a
-    /// run. `false`: it has its maximum size already. Waits for another thread that is splitting.
+    /// Lets the table grow by a run, after a search for room in a table of `searched` buckets was in vain. Returns
+    /// `false` if the table does not grow any more. Waits for another thread that is splitting.
     pub(in crate::table) fn make_room(self, searched: usize) -> Result<bool, NoMemory> {
         if !B::GROWS {
             return Ok(false);
         }
         let mut splitting = self.shared.doubled.lock();
-        // In a small table a run would be too much.
+        // In a small table a whole run would be too much.
         let most = (searched / 64).clamp(1, SPLITS_PER_LOCK);
         Ok(self.present() != searched || self.split(&mut splitting, most)? > 0)
     }
 
-    /// Grows until the table has room for `items`, or as far as it can. Inserting up to `items` then splits nothing.
-    /// Says whether it has room: up to the load at which inserts fail, where it does not grow any more.
+    /// Grows until the table has room for `items` items, or as far as it can. Inserts up to `items` then split nothing.
+    /// Returns whether the table has room: if it does not grow any more, up to the load at which inserts fail.
     pub(crate) fn grow_for(self, items: usize) -> Result<bool, NoMemory> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(true);
         };
         loop {
             let present = self.present();
-            // Growth may double some more.
+            // Growth may double more entries.
             let entries = (items as u64).saturating_add(self.shared.doubled.all().entries);
             let (layout, load) = (F::ID.properties(), growing.target_load());
             let needed = sizing::buckets_for(layout, entries, load);
@@ -185,8 +191,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Grows to this number of buckets, or to its maximum. All memory that it needs comes first: where there is not so
-    /// much, nothing has changed. Between two runs others may split.
+    /// Grows to this number of buckets, or to the maximum. Allocates all memory first: if there is too little, nothing
+    /// has changed. Between two runs, other threads may split.
     pub(crate) fn grow_to(self, buckets: u64) -> Result<(), NoMemory> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(());
@@ -205,16 +211,17 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Splits up to `most` buckets, while it holds the mutex of those who split, and says how many.
-    /// Where memory ends, it splits as many as there is memory for, and returns the error if that is
-    /// none. Where too many entries are doubled, it splits none: each of them would be doubled again by the next
-    /// level, and they would soon be all there is.
+    /// Splits up to `most` buckets, while the caller holds the growth mutex, and returns how many. If memory ends,
+    /// splits as many as there is memory for, and returns the error only if it can split none. If too many entries are
+    /// doubled, splits none: each of them would be doubled again at the next level, and soon the table would hold
+    /// nothing else.
     pub(in crate::table) fn split(
         self,
         splitting: &mut Splitting<'_>,
         most: usize,
     ) -> Result<usize, NoMemory> {
-        // Twice as many as are expected at the maximum: no chance may keep a table from the size that it was built for.
+        // Twice as many as are expected at the maximum: chance must not keep a table from the size that it was built
+        // for.
         if splitting.all().entries * (MAX_DOUBLED / 2) > self.target_items() as u64 {
             return Ok(0);
         }
@@ -237,7 +244,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             if run.is_empty() {
                 break;
             }
-            // Before, no entry is void.
+            // At lower levels no entry is void.
             let any_void = extent.stride() >> growing.common_bits() > 0;
             let values = if any_void { run.len() * F::SLOTS } else { 0 };
             let reserved = self
@@ -256,8 +263,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         Ok(split)
     }
 
-    /// Allocates what is missing of the words of the first `buckets` buckets, in the mirror, too, and of stripes and
-    /// versions for so large a table. While no stripe is held: an allocation may take long.
+    /// Allocates the missing words of the first `buckets` buckets, in the mirror, too, and the stripes and versions for
+    /// a table of that size. Called while no stripe is held: an allocation may take long.
     fn try_reach(
         self,
         growing: &GrowingBuckets<B::Values>,
@@ -280,13 +287,12 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         growing.chunks().try_reach(reach)
     }
 
-    /// Splits a run of buckets, of which the first is the one at the cursor. Calls `count_doubled` with each entry that is
-    /// in both buckets of a split now.
+    /// Splits a run of buckets, of which the first is the one at the cursor. Calls `count_doubled` with each entry that
+    /// is in both buckets of a split now.
     ///
-    /// Each bucket in this order: copy, publish, bump, clear. The extent is stored once for all of them.
-    /// The extent of the next level, by which entries are read differently, follows the clears: what goes
-    /// has lost a bit, and of what is doubled a bit more is known; both are read by the old level until no lookup can
-    /// miss them.
+    /// The order for each bucket is copy, publish, bump, clear. The extent is stored once for all of them. The extent
+    /// of the next level, by which entries are read differently, follows the clears. An entry that goes has lost a bit,
+    /// and a doubled entry has gained a known bit: both are read by the old level until no lookup can miss them.
     fn split_run(
         self,
         growing: &GrowingBuckets<B::Values>,
@@ -313,7 +319,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Requests what a run from this bucket on will write first.
+    /// Requests the words and the stripe that a run from this bucket on will write first.
     fn prefetch_run(self, growing: &GrowingBuckets<B::Values>, extent: Extent, first: usize) {
         let words = growing.chunks().view();
         let both = [first, first + extent.stride()].into_iter();
@@ -321,18 +327,18 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self.stripes().prefetch(both.filter(|&at| at < words.len()).map(|at| words.word(at)));
     }
 
-    /// Locks the stripes of a run of buckets and of their new ones.
+    /// Locks the stripes of a run of buckets and of their new buckets.
     fn lock_run(self, extent: Extent, run: &Range<usize>) -> Locked<'a, UpTo<'a, TWO_RUNS>> {
         // A short run names its last bucket several times.
         let old = |at: usize| run.start + at.min(run.len() - 1);
         self.state.lock_stripes(array::from_fn(|at| {
-            // In this order they are sorted in most tables: there, both buckets of a split have one stripe.
+            // In most tables, this order is the order of the stripes: there, both buckets of a split have one stripe.
             let (at, is_new) = (at / 2, at % 2 == 1);
             old(at) + if is_new { extent.stride() } else { 0 }
         }))
     }
 
-    /// Returns what a split makes of each bucket of a run whose stripes are locked.
+    /// Returns the split of each bucket of a run. Their stripes are locked.
     fn partition(
         self,
         growing: &GrowingBuckets<B::Values>,
@@ -355,7 +361,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         splits
     }
 
-    /// Returns what a split makes of a bucket in which an entry may be void, or may have to be dropped.
+    /// Returns the split of a bucket in which an entry may be void, or may have to be dropped.
     #[cold]
     #[inline(never)]
     fn split_by_slot(
@@ -365,7 +371,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         new: usize,
     ) -> Split<F> {
         let mut split = Split::<F>::empty(bucket.number(), new);
-        // From the last one, as in `parted`: the slots come in one order, whether a value is retiring or not.
+        // From the last slot down, as in `parted`: the slots come in one order, whether a value is retiring or not.
         for slot in word.slots_in_use().rev() {
             if self.is_retiring(slot.bits()) {
                 self.before_drop(self.geometry().version_group_in(bucket.place::<F>(slot)));
@@ -382,7 +388,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         split
     }
 
-    /// Returns the version groups of all that goes, and requests their versions.
+    /// Returns the version groups of all entries that go, and requests their versions.
     fn groups_of_what_goes(
         self,
         growing: &GrowingBuckets<B::Values>,
@@ -403,10 +409,10 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         groups
     }
 
-    /// Stores what goes into the new buckets.
+    /// Stores the entries that go in the new buckets.
     fn copy_what_goes(self, locked: &Locked<'_, UpTo<'_, TWO_RUNS>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
-            // Release: not needed by itself, `publish` publishes it. A lookup reads it only by the new
+            // Release: not needed by itself, since `publish` publishes the word. A lookup reads it only by the new
             // extent.
             self.store_word(locked, split.new, split.goes, Ordering::Release);
             let goes = split.goes.in_use();
@@ -415,54 +421,54 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Bumps the versions of all that is in a new bucket: of what goes, and of what is doubled.
+    /// Bumps the versions of all entries in the new buckets: of those that go, and of those that are doubled.
     fn bump_what_goes(self, groups: &Groups) {
         for &group in &groups.numbers[..groups.len] {
             self.versions().bump(group as usize);
         }
     }
 
-    /// Stores what stays into the old buckets.
+    /// Stores the entries that stay in the old buckets.
     fn clear_what_goes(self, locked: &Locked<'_, UpTo<'_, TWO_RUNS>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
             if split.dropped > 0 {
                 // SeqCst: removals take effect here.
                 self.store_word(locked, split.old, split.stays, Ordering::SeqCst);
             } else {
-                // Release: pairs with the loads of lookups, for whom it publishes the bumped versions.
+                // Release: pairs with the loads of lookups, for which it publishes the bumped versions.
                 self.store_word(locked, split.old, split.stays, Ordering::Release);
             }
         }
     }
 }
 
-/// A part of a bucket, with one entry more.
+/// Returns a part of a bucket with one more entry.
 #[inline]
 fn with<F: Encoding>(part: F, slot: Option<Slot>) -> F {
     slot.map_or(part, |slot| part.with(slot).expect("a part of a bucket has room"))
 }
 
-/// The buckets of a run, and as many new ones.
+/// The number of buckets in a run and in as many new ones.
 const TWO_RUNS: usize = 2 * SPLITS_PER_LOCK;
 
 /// The splits of a run.
 type Splits<F> = [Option<Split<F>>; SPLITS_PER_LOCK];
 
-/// What a split makes of a bucket.
+/// The split of a bucket: the words of the old and of the new one after it.
 #[derive(Clone, Copy)]
 struct Split<F> {
     old: usize,
     new: usize,
     stays: F,
     goes: F,
-    /// What is in both, as it was before.
+    /// The entries that are in both, as they were before.
     doubled: F,
-    /// How many are in neither.
+    /// The number of entries that are in neither.
     dropped: usize,
 }
 
 impl<F: Encoding> Split<F> {
-    /// Returns that of an empty bucket.
+    /// Returns the split of an empty bucket.
     fn empty(old: usize, new: usize) -> Self {
         Self { old, new, stays: F::EMPTY, goes: F::EMPTY, doubled: F::EMPTY, dropped: 0 }
     }
@@ -470,7 +476,7 @@ impl<F: Encoding> Split<F> {
 
 /// The version groups of all entries of a run that go.
 struct Groups {
-    /// Of each number, the bits that count.
+    /// The bits that count of each number.
     numbers: [u32; SPLITS_PER_LOCK * MAX_SLOTS],
     len: usize,
 }
@@ -497,8 +503,8 @@ mod tests {
         Table::try_new(first, max_buckets).unwrap()
     }
 
-    /// With two values per key, growth leaves few of them in the stash. However many values of one key are stashed, a table
-    /// has slots for what is in use, a bounded share more, and what is stashed.
+    /// With two values per key, growth leaves few of them in the stash. However many values of one key are stashed, the
+    /// slots of a table are bounded: by the slots in use, a bounded share more, and the stashed entries.
     #[test]
     fn growth_heeds_what_is_stashed_within_a_bound() {
         type Fp21x3 = Packed<21, 3>;
@@ -510,7 +516,7 @@ mod tests {
         (0..10_000).for_each(|key| [0, 1].into_iter().for_each(|value| insert(key, value)));
         assert!(table.stashed_entries() * 40 < 20_000, "{}", table.stashed_entries());
         (2..1000).for_each(|value| insert(0, value));
-        // An insert that finds room is what looks at the load.
+        // Only an insert that finds room checks the load.
         (10_000..18_000).for_each(|key| insert(key, 0));
         let (in_use, stashed) = (table.occupied() as f64, table.stashed_entries() as f64);
         assert!(stashed > 900.0);
@@ -518,7 +524,8 @@ mod tests {
         assert!((table.slots() as f64) < most, "{most}, and there are {}", table.slots());
     }
 
-    /// Another thread has let the table grow to its maximum since the search: there is room that was not looked at.
+    /// Another thread has let the table grow to its maximum since the search: there is room that the search did not
+    /// see.
     #[test]
     fn a_search_that_growth_has_overtaken_is_repeated() {
         let table = table(32, 64);
@@ -526,8 +533,7 @@ mod tests {
         assert_eq!([32, 64].map(|searched| table.make_room(searched).unwrap()), [true, false]);
     }
 
-    /// The runs of a level cover it, and each ends at the end of a cache line, of the level, of the
-    /// room or of what was wanted.
+    /// The runs of a level cover it. Each run ends at the end of a cache line, of the level, of the room, or of `most`.
     #[test]
     fn a_run_stays_in_a_cache_line() {
         let (first, max_buckets) = (38, 150);
@@ -551,7 +557,8 @@ mod tests {
         }
     }
 
-    /// At the first size, and 64 to 128 times until the number of buckets has doubled; nowhere in a small table.
+    /// Growth halts at the first size, and 64 to 128 times until the number of buckets has doubled. In a small table it
+    /// halts nowhere, and `next_halt` returns the size itself.
     #[test]
     fn growth_halts() {
         let table = table(5000, 1 << 15);
@@ -560,7 +567,7 @@ mod tests {
         assert_eq!(halts, [4095, 5000, 5056, 8192, 8192, 8320]);
     }
 
-    /// A table may have more stripes than its buckets call for, and one that was restored has not. Both split alike.
+    /// A table may have more stripes than its buckets call for; once it is restored, it does not. Both split alike.
     #[test]
     fn a_sample_does_not_depend_on_the_number_of_stripes() {
         const MOST: u64 = 1 << 20;
@@ -580,7 +587,7 @@ mod tests {
         }
     }
 
-    /// Where more than twice as many entries were doubled as are expected at the maximum, no split doubles more.
+    /// If more than twice as many entries are doubled as are expected at the maximum, no split doubles more.
     #[test]
     fn no_split_where_too_many_entries_are_doubled() {
         let table = table(64, 1 << 12);
@@ -590,7 +597,7 @@ mod tests {
         splitting.reserve(1, 0).unwrap();
         splitting.add(0, Counts::of_slots(most));
         assert_eq!(table.split(splitting, 1), Ok(1));
-        // Copies of few entries are no reason.
+        // Copies of few entries do not stop it.
         splitting.add(0, Counts { copies: 10 * most, entries: 0 });
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
         let more = most - table.shared.doubled.all().entries;
@@ -602,13 +609,13 @@ mod tests {
         assert_eq!(table.split(splitting, 1), Ok(0));
         assert_eq!(table.present(), 66);
         drop(guard);
-        // It is filled above its target then, and not further.
+        // The table is then filled above its target, and not further.
         let room = table.full_entries() as usize - table.doubled().entries as usize;
         assert_eq!([room, room + 1].map(|items| table.grow_for(items)), [Ok(true), Ok(false)]);
         assert_eq!(table.present(), 66);
     }
 
-    /// Another thread splits, and does not come to an end: inserts go on above the target load.
+    /// Another thread splits without an end: inserts go on above the target load.
     #[test]
     fn no_insert_waits_for_a_thread_that_splits() {
         let table = &table(1 << 10, 1 << 12);
@@ -629,12 +636,13 @@ mod tests {
             drop(splitting);
             went_on.expect("an insert waits for a thread that splits");
         });
-        // It makes up for it.
+        // One of the next inserts makes up for it.
         (0..100).for_each(|hash| table.insert(table.key(hash << 32)).unwrap());
         assert!(table.slots() > slots);
     }
 
-    /// The first insert that checks the load splits for many that found the mutex taken, the next one for itself.
+    /// The first insert that checks the load splits for many that found the growth mutex taken, the next one for
+    /// itself.
     #[test]
     fn a_check_makes_up_for_those_in_vain() {
         let table = table(1 << 15, 1 << 20);
@@ -656,8 +664,8 @@ mod tests {
         }
     }
 
-    /// In the middle of a level, a table of the maximum size gives up after a short search from a load on
-    /// that it never has while it grows.
+    /// In the middle of a level, a table of the maximum size gives up after a short search from a certain load on.
+    /// While it grows, it never has that load.
     #[test]
     fn an_unevenly_loaded_table_says_that_it_is_full_after_a_short_search() {
         let table = table(1 << 12, 3 << 11);
@@ -681,8 +689,7 @@ mod tests {
         assert!((100..6000).contains(&refused), "{refused}");
     }
 
-    /// When all of its buckets are split equally often, it searches on until it is as full as a table of
-    /// fixed size.
+    /// If all of its buckets are split equally often, a table searches on until it is as full as a table of fixed size.
     #[test]
     fn an_evenly_loaded_table_is_filled_like_one_of_fixed_size() {
         let table = table(1 << 12, 1 << 13);

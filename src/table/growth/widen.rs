@@ -1,9 +1,10 @@
-//! How the stripes and the versions of a small table are replaced by more while it grows, and with them its words,
-//! where these have to move.
+//! Replaces the stripes and the versions of a small table by more of them while it grows, and its words by longer ones
+//! if they have to move.
 //!
-//! **Invariant:** old ones are kept until the end, and *retired*: nobody gets the lock of a retired stripe, and no
-//! lookup validates a retired version. Where a lock is taken at once, or a lookup ends with its first round, nothing
-//! more is tested for that: a lock that is not free is not taken, and a retired version says that something is stashed.
+//! **Invariant:** the old ones are kept until the end. Old stripes and versions are *retired*: nobody gets the lock of
+//! a retired stripe, and no lookup validates a retired version. This takes no further test where a lock is taken at
+//! once, or where a lookup ends with its first round: the lock of a retired stripe is not free, and a retired version
+//! says that something is stashed.
 
 use crate::layout::Encoding;
 use crate::sync::memory::NoMemory;
@@ -13,40 +14,45 @@ use crate::table::buckets::growing::{GrowingBuckets, stripes_with};
 use crate::table::{Buckets, Table};
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Puts so many stripes in the place of the old ones, with versions; and so many words in the place of all, if
-    /// there is a number. Called by the holder of the mutex of those who split.
+    /// Puts `stripes` new stripes in the place of the old ones, with new versions. Puts `words` longer words in the
+    /// place of the old ones, if there is such a number. The caller holds the growth mutex.
     ///
-    /// **While all stripes are held**: so nothing moves, and nobody writes. Copy, publish, retire:
+    /// **All stripes are held meanwhile**, so nothing moves, and nobody writes. The order is copy, publish, retire:
     ///
-    /// 1. The new stripes count the slots in use of their buckets. The new versions go on where the old ones are. Words
-    ///    are copied.
+    /// 1. The new stripes count the slots in use of their buckets. The new versions go on where the old ones are. The
+    ///    words are copied.
     /// 2. The words are published, and then the versions.
     /// 3. The old versions are retired.
-    /// 4. The stripes are published, and the old ones retired, in place of unlocking them.
+    /// 4. The new stripes are published, and the old ones are retired in place of being unlocked.
     ///
-    /// **A writer** that gets a stripe after that has the new one: nobody gets a retired one. Under it, it sees the new
-    /// words and uses the new versions, and lookups that see what it does see that the old ones are retired: it gets
-    /// the stripe after step 3.
+    /// **A writer** that gets a stripe after step 4 has a new one, since nobody gets a retired one. Under it the writer
+    /// sees the new words and uses the new versions. The writer gets the stripe after step 3: so lookups that see its
+    /// stores see that the old versions are retired.
     ///
-    /// **A lookup** with a new version sees the new words, which were published before. One with an old version that it
-    /// read before step 3 may read old words and new ones. What it does not find was moved meanwhile by a writer of
-    /// before step 1 or of after step 4. That of before has bumped the old version, as ever: the copy of the words
-    /// changes nothing, since whoever reads a copied word has synchronized with all writers of before. That of after
-    /// has synchronized with step 3: a lookup that reads what it has cleared sees that the version is retired. One that
-    /// began with a retired version does not validate it either, and its next round sees what was published.
+    /// **A lookup** with a new version sees the new words, which were published before. A lookup with an old version
+    /// that it read before step 3 may read old words and new ones. If it misses an entry, a writer moved the entry
+    /// meanwhile, before step 1 or after step 4:
     ///
-    /// Old words do not change any more. So a lookup that reads one comes before step 3, and before all that is stored
-    /// in the new ones: in the order of `SeqCst` accesses its load of the old version comes before the store that
-    /// retires it, and that before each store under a new stripe.
+    /// * A writer before step 1 has bumped the old version, as ever. The copy of the words changes nothing, since a
+    ///   thread that reads a copied word has synchronized with all writers before the copy.
+    /// * A writer after step 4 has synchronized with step 3. So a lookup that reads a word that this writer has cleared
+    ///   sees that the version is retired.
     ///
-    /// **A sweep** reads words without a lock, of a view that it took when each stripe had been locked: no entry that
-    /// it is to remove gets to another bucket since then, so a copied word that has none is one that has none.
+    /// A lookup that began with a retired version does not validate it either. Its next round sees what was published.
     ///
-    /// **A snapshot** sets flags in the stripes, and has a word in the mirror for each that the table has. So nothing
-    /// is replaced while there is a mirror: as long as the words are short, who takes a snapshot holds the mutex, and
-    /// afterwards stripes wait until the snapshot [has ended](Self::widen_late).
+    /// Old words do not change any more. So a lookup that reads an old word comes before step 3, and before all stores
+    /// in the new words: in the order of `SeqCst` accesses, its load of the old version comes before the store that
+    /// retires this version, and that store before each store under a new stripe.
     ///
-    /// **The stash** stays. It has the groups of the largest table, and each version is that of some of them.
+    /// **A sweep** reads words without a lock, in a view that it took after each stripe had been locked once. Since
+    /// then, no entry that it removes has moved to another bucket. So if an old word in this view has no such entry,
+    /// its bucket has none.
+    ///
+    /// **A snapshot** sets flags in the stripes, and its mirror has a word for each word of the table. So nothing is
+    /// replaced while there is a mirror. As long as the words are short, the thread that takes a snapshot holds the
+    /// growth mutex. Later, new stripes wait until the snapshot [has ended](Self::widen_late).
+    ///
+    /// **The stash** stays. It has the groups of the largest table, and each version serves some of these groups.
     pub(in crate::table) fn try_widen(
         self,
         growing: &GrowingBuckets<B::Values>,
@@ -74,8 +80,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// Puts more stripes in the place of those that a table kept since it grew beside a snapshot, which has ended. Beside
-    /// another snapshot they stay until that has ended; without memory for more, until the table grows again.
+    /// Puts more stripes in the place of the old ones if the table has grown beside a snapshot. Called when the
+    /// snapshot has ended. Beside another snapshot the old ones stay until that one has ended, too; without memory for
+    /// more, until the table grows again.
     pub(in crate::table) fn widen_late(self) {
         let Some(growing) = self.buckets.growing() else {
             return;
@@ -87,7 +94,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         if missing().is_none() {
             return;
         }
-        // No mirror comes as long as it is held, and nobody else widens.
+        // While it is held, no mirror is published, and no other thread widens.
         let _splitting = self.shared.doubled.lock();
         if let Some(stripes) = missing() {
             let _ = self.try_widen(growing, stripes, None);

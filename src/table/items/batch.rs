@@ -1,13 +1,12 @@
-//! Batches: the operations of the table with their cache misses overlapped.
+//! Batches: operations of the table on many items, whose cache misses overlap.
 //!
 //! **Invariant:** the answers are those of the single operations, one after the other.
 //!
-//! A loop of single operations waits for memory wherever the caller branches on an answer, or where
-//! a lock orders the loads. In a batch the words of an item are requested some items before anything
-//! is decided about it, so the memory is seldom idle. A batch is not atomic: each item is an
-//! operation of its own.
+//! A loop of single operations waits for memory wherever the caller branches on an answer, or where a lock orders the
+//! loads. A batch requests the words of an item some items before it decides anything about this item, so the memory is
+//! seldom idle. A batch is not atomic: each item is an operation of its own.
 //!
-//! Closures of callers own their table, which is a reference: borrowed, it would be loaded anew for each item.
+//! Closures of callers own their table, which is a reference. A borrowed table would be loaded anew for each item.
 
 use crate::error::{InsertError, Stopped};
 use crate::layout::Encoding;
@@ -16,19 +15,19 @@ use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 use crate::table::placing::geometry::Key;
 use crate::table::{Buckets, Table};
 
-/// How many items ahead the words are requested, a power of two: more than a core has misses
-/// outstanding, little to keep on the stack.
+/// The number of items ahead at which words are requested, a power of two: more than the cache misses that a core has
+/// outstanding, and few enough to keep on the stack.
 const PREFETCH_DISTANCE: usize = 32;
 
-/// How many items ahead the words are requested at which a search for room looks first: when the
-/// words of the item itself have come, most likely.
+/// The number of items ahead at which the words are requested that a search for room reads first. By then the words of
+/// the item itself have most likely come.
 const SEARCH_DISTANCE: usize = 8;
 
 /// The load from which on the words of searches are requested.
 const SEARCHES_FROM: f64 = 0.75;
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Writes to `answers` what `operation` returns for the key of each item, in order.
+    /// Calls `operation` with each item and its key, in order, and writes the results to `answers`.
     #[inline]
     pub(crate) fn answer_each<Q, A>(
         self,
@@ -37,15 +36,15 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         answers: &mut [A],
         operation: impl Fn(&Q, Key) -> A,
     ) {
-        // Nothing fails.
+        // The operation never fails.
         let _ = self.change_each(items, key, |at, key| {
             answers[at] = operation(&items[at], key);
             Ok(true)
         });
     }
 
-    /// Calls `insert` with the index and the key of each item, in order, until that fails. Returns how often it was
-    /// true: how many were stored.
+    /// Calls `insert` with the index and the key of each item, in order, until a call fails. Returns how often it was
+    /// true: the number of items stored.
     #[inline]
     pub(crate) fn insert_each<Q>(
         self,
@@ -53,8 +52,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         key: impl Fn(&Q) -> Key,
         insert: impl FnMut(usize, Key) -> Result<bool, InsertError>,
     ) -> Result<usize, Stopped> {
-        // A growing table is always so full that many inserts have to search, one of fixed size from some load on. In
-        // a small table it would cost more than it gains.
+        // A growing table is always so full that many inserts have to search; a table of fixed size is so from some
+        // load on. In a small table the requests would cost more than they gain.
         let buckets = self.present();
         let searches = buckets >= OUT_OF_CACHE_BUCKETS
             && (B::GROWS
@@ -67,7 +66,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.change_each_prepared(items, key, prepare, insert)
     }
 
-    /// Calls `change` with the index and the key of each item, in order, until that fails. Returns how often it was
+    /// Calls `change` with the index and the key of each item, in order, until a call fails. Returns how often it was
     /// true.
     #[inline]
     pub(crate) fn change_each<Q>(
@@ -79,8 +78,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.change_each_prepared(items, key, |_| {}, change)
     }
 
-    /// As `change_each`. Just before each call it requests the words of the item [`PREFETCH_DISTANCE`] places ahead,
-    /// and calls `prepare` for the one [`SEARCH_DISTANCE`] places ahead.
+    /// As `change_each`. Just before each call, it requests the words of the item [`PREFETCH_DISTANCE`] places ahead,
+    /// and calls `prepare` for the item [`SEARCH_DISTANCE`] places ahead.
     #[inline]
     fn change_each_prepared<Q>(
         self,

@@ -1,16 +1,17 @@
-//! Kick paths: breadth-first search for a free slot, and how a path is walked back.
+//! Kick paths: the breadth-first search for a free slot, and the way back along a path.
 //!
-//! **Invariant:** each hop of a path leads from a bucket to the other bucket of an entry that was read there, and the
-//! last one to a bucket with a free slot.
+//! **Invariant:** each hop of a path leads from a bucket to the other bucket of an entry that was read there. The last
+//! hop leads to a bucket with a free slot.
 //!
-//! A hop is the [`Key`] of the entry that is moved: first the position where it is, then the one where it is to go.
+//! A hop is the [`Key`] of the entry that is moved: its first position is where the entry is, its second where it is to
+//! go.
 //!
-//! After Li et al. (EuroSys 2014, section 4.3): a breadth-first search finds the shortest path, and
-//! holds no lock while it looks. It reads plain words, which others may be changing; whoever applies
-//! the path checks each hop again under the stripes of its two buckets.
+//! After Li et al. (EuroSys 2014, section 4.3): a breadth-first search finds the shortest path, and holds no lock while
+//! it looks. It reads words that other threads may be changing. The thread that applies the path checks each hop again
+//! under the stripes of its two buckets.
 //!
-//! The slots of a bucket are looked at from the last one down, since the newest entry is in the first: an entry that
-//! has just come was put here because its other bucket was no emptier, so it seldom has room there.
+//! A search looks at the slots of a bucket from the last one down, since the newest entry is in the first slot. An
+//! entry that has just come was put here because its other bucket was not emptier, so that bucket seldom has room.
 
 use core::iter;
 
@@ -21,35 +22,35 @@ use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, OUT_OF_CACHE_BUCKETS, Placing};
 use crate::table::{Attempt, Buckets};
 
-/// Buckets that a first search opens: little to clear, and enough for most kicks.
+/// The buckets that a first search opens: few enough to clear quickly, and enough for most kicks.
 pub(in crate::table) const FIRST_SEARCH_BUCKETS: usize = 24;
-/// Buckets that a search opens at the most; it looks at the alternates of all their entries.
+/// The most buckets that a search opens. It looks at the other buckets of all their entries.
 pub(in crate::table) const MAX_SEARCH_BUCKETS: usize = 768;
 
-/// How many buckets ahead in the queue the words are requested that will be looked at, in tables out of cache.
+/// The number of buckets ahead in the queue at which words are requested, in tables out of cache.
 const AHEAD: usize = 4;
 
-/// The parent of the two buckets that the search starts from.
+/// The parent of the two buckets from which a search starts.
 const ROOT: u16 = u16::MAX;
 
 #[cfg(test)]
 std::thread_local! {
-    /// Buckets that the searches of this thread have opened.
+    /// The number of buckets that the searches of this thread have opened.
     pub(in crate::table) static OPENED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
 }
 
-/// For the tests: a search has opened some more buckets.
+/// Counts buckets that a search has opened, for the tests.
 #[cfg_attr(not(test), expect(unused_variables, reason = "only the tests count"))]
 fn count_opened(buckets: usize) {
     #[cfg(test)]
     OPENED.set(OPENED.get() + buckets);
 }
 
-/// A bucket that the search has reached, all its slots in use.
+/// A bucket that the search has reached. All its slots are in use.
 #[derive(Clone, Copy)]
 pub(in crate::table) struct Node {
     bucket: usize,
-    /// What the slot of the parent's bucket holds that would move here. No slot has more than 32 bits.
+    /// The slot of the parent's bucket whose entry would move here. No slot has more than 32 bits.
     moved: u32,
     parent: u16,
 }
@@ -59,9 +60,9 @@ impl Node {
     pub(in crate::table) const START: Self = Self { bucket: 0, moved: 0, parent: ROOT };
 }
 
-/// The first step of a search, from the buckets of both places of an item and their words, which is most of the
-/// searches: an entry that has room in its other bucket, and both of its buckets. It needs no queue.
-// Always inlined: what it is given and returns is more than registers take.
+/// Does the first step of a search, from the buckets of both places of an item and their words: most searches need no
+/// more. Returns the key of an entry that has room in its other bucket, and both of its buckets. Needs no queue.
+// Always inlined: the arguments and the result are more than registers take.
 #[inline(always)]
 pub(in crate::table) fn first_step<F: Encoding, B: Buckets>(
     buckets: &B,
@@ -88,7 +89,7 @@ pub(in crate::table) fn first_step<F: Encoding, B: Buckets>(
     None
 }
 
-/// Requests the words that a search looks at when it opens this bucket, if all its slots are in use.
+/// Requests the words that a search reads when it opens this bucket, if all its slots are in use.
 #[inline]
 pub(in crate::table) fn prefetch_others<F: Encoding, B: Buckets>(
     buckets: &B,
@@ -106,15 +107,15 @@ pub(in crate::table) fn prefetch_others<F: Encoding, B: Buckets>(
 
 /// A breadth-first search over as many buckets as its queue has room for.
 pub(in crate::table) struct Search<'a, B: Buckets> {
-    /// By which all slots are read.
+    /// The placement by which all slots are read.
     placement: B::Placing,
-    /// On the stack of the caller, once: that of a thread in a user's model has no room for a copy.
+    /// On the stack of the caller, and not copied: the stack of a thread in a user's model has no room for a copy.
     nodes: &'a mut [Node],
     len: usize,
 }
 
 impl<'a, B: Buckets> Search<'a, B> {
-    /// A search from the buckets of both places of an item.
+    /// Begins a search from the buckets of both places of an item.
     #[inline]
     pub(in crate::table) fn new(
         nodes: &'a mut [Node],
@@ -127,9 +128,9 @@ impl<'a, B: Buckets> Search<'a, B> {
         Self { placement, nodes, len: 2 }
     }
 
-    /// The shortest path: the last hop, which leads to a free slot, and the node from whose bucket it does. Or how the
-    /// insert ends without one; `None`: the queue was too short for all that was reached. Deterministic for a table that
-    /// nobody changes.
+    /// Finds the shortest path. Returns its last hop, which leads to a free slot, and the node from whose bucket this
+    /// hop leads. Without a path, the error says how the insert ends; `None`: the queue was too short for all buckets
+    /// that were reached. The search is deterministic if no thread changes the table.
     pub(in crate::table) fn run<F: Encoding>(
         &mut self,
         buckets: &B,
@@ -152,10 +153,10 @@ impl<'a, B: Buckets> Search<'a, B> {
             let node = next as u16;
             let bucket = Bucket::at(placement, self.nodes[next].bucket);
             let Some(slots) = word(bucket.number()).slots_if_full() else {
-                // Freed since its bucket was reached: look again.
+                // A slot has become free since the bucket was reached: look again.
                 return Err(Some(Attempt::Stale));
             };
-            // The other buckets and their words together, so that their cache misses overlap.
+            // Finds the other buckets and reads their words together, so that their cache misses overlap.
             let mut others = [None; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in 0..F::SLOTS {
@@ -163,7 +164,7 @@ impl<'a, B: Buckets> Search<'a, B> {
                 others[slot] = other.map(Bucket::number);
                 free[slot] = others[slot].is_some_and(|other| word(other).has_room());
             }
-            // Through a bucket twice no path could be applied.
+            // A path through one bucket twice could not be applied.
             let next_of = |slot: usize| others[slot].filter(|&other| !self.on_path(node, other));
             if let Some(slot) =
                 (0..F::SLOTS).rev().find(|&slot| free[slot] && next_of(slot).is_some())
@@ -185,7 +186,7 @@ impl<'a, B: Buckets> Search<'a, B> {
         Err(if queue_full { None } else { Some(Attempt::NoRoom) })
     }
 
-    /// The hops that lead from a bucket of the new item to `node`, the last of them first.
+    /// Returns the hops that lead from a bucket of the new item to `node`, the last hop first.
     pub(in crate::table) fn back<F: Encoding>(
         &self,
         node: u16,
@@ -202,7 +203,7 @@ impl<'a, B: Buckets> Search<'a, B> {
         })
     }
 
-    /// Whether the path from the start to `node` passes through this bucket.
+    /// Returns whether the path from the start to `node` passes through this bucket.
     fn on_path(&self, mut node: u16, bucket: usize) -> bool {
         while node != ROOT {
             let passed = self.nodes[usize::from(node)];

@@ -1,7 +1,7 @@
-//! What a removal has seen of an item before it locks, and whether it is still there.
+//! The entries of an item that a removal has seen before it locks, and the check whether they are still there.
 //!
-//! **Invariant:** what was seen of a word is what a search of it would find again, as long as the word is the same and
-//! the table has not grown.
+//! **Invariant:** as long as a word is the same and the table has not grown, another search of the word would have the
+//! result that was seen.
 
 use core::hint::select_unpredictable;
 
@@ -9,7 +9,7 @@ use crate::layout::{Encoding, Slot};
 use crate::table::placing::geometry::Place;
 use crate::table::placing::{Bucket, Found, Placing, Read};
 
-/// What was seen of an item in a bucket.
+/// The word of a bucket, and the longest entry of an item that was seen in it.
 #[derive(Clone, Copy)]
 pub struct Seen<F, P> {
     pub(in crate::table) bucket: Bucket<P>,
@@ -18,7 +18,7 @@ pub struct Seen<F, P> {
 }
 
 impl<F: Encoding, P: Placing> Seen<F, P> {
-    /// In each word.
+    /// Looks for the longest entry of the item in each word.
     #[inline(always)]
     pub(crate) fn in_each(read: Read<F, P>) -> [Self; 2] {
         let longest = P::longest(read);
@@ -27,10 +27,10 @@ impl<F: Encoding, P: Placing> Seen<F, P> {
         [look(0), look(1)]
     }
 
-    /// The first of two of one placement, or the second. No branch: no processor could predict it.
+    /// Returns the first or the second of two that one placement has found. No branch: no processor could predict it.
     #[inline]
     pub(in crate::table) fn select(in_first: bool, a: Self, b: Self) -> Self {
-        // Number by number: what is larger would be selected in memory.
+        // Number by number: a larger value would be selected in memory.
         let number = select_unpredictable(in_first, a.bucket.number, b.bucket.number);
         let word = select_unpredictable(in_first, a.word.bits(), b.word.bits());
         let slot = select_unpredictable(in_first, a.slot(), b.slot());
@@ -52,8 +52,9 @@ impl<F: Encoding, P: Placing> Seen<F, P> {
 }
 
 impl<P: Placing> Bucket<P> {
-    /// As [`Placing::longest`], of a word that was seen before: most often it is still the same.
-    // Always inlined: what was seen would pass through memory.
+    /// Returns the longest entry of the item in `word`, as [`Placing::longest`] does. Most often the word is still the
+    /// same as in `seen`.
+    // Always inlined: `seen` would pass through memory.
     #[inline(always)]
     pub(in crate::table) fn longest_again<F: Encoding>(
         self,
@@ -62,17 +63,17 @@ impl<P: Placing> Bucket<P> {
         seen: Seen<F, P>,
     ) -> Option<Found> {
         if !P::GROWS {
-            // It takes no longer than to compare with what was seen.
+            // This takes no longer than a comparison with `seen`.
             let slot = self.slot::<F>(item)?;
             return word.holds(slot).then_some(Found { slot, known: 0 });
         }
-        // Of one extent, the item has the same bucket.
+        // By one extent, the item has the same bucket.
         let is_same = seen.bucket.is_of(self.placement) && seen.word.bits() == word.bits();
         if is_same { seen.longest } else { self.longest_anew(word, item) }
     }
 
-    /// Whether it is the first of two buckets that has the entry of an item, with its value, of which the most is
-    /// known, or one of them. `None`: neither has one.
+    /// Returns whether the first of two buckets has the longest entry of an item, with its value; of two entries of the
+    /// same length, the first counts. `None`: neither bucket has an entry.
     #[inline]
     pub(in crate::table) fn holder_of_longest<F: Encoding>(
         [first, second]: [Seen<F, P>; 2],
@@ -87,7 +88,7 @@ impl<P: Placing> Bucket<P> {
         first.max(second).map(|_| first >= second)
     }
 
-    /// Apart, as the other functions that run rarely.
+    /// Searches the word. Outlined: this path is cold.
     #[cold]
     #[inline(never)]
     fn longest_anew<F: Encoding>(self, word: F, item: Place) -> Option<Found> {

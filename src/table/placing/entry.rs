@@ -1,38 +1,38 @@
-//! What a table knows of an item: pure functions on a few bits.
+//! The data that a table keeps of an item: pure functions on a few bits.
 //!
-//! | name | what it is | what needs it |
+//! | name | meaning | needed for |
 //! |---|---|---|
-//! | [`Core`] | what never changes about an item in the table | its other position, its version group |
-//! | [`Entry`] | what a table knows of an item besides its position | kicks, splits and merges move it |
-//! | [`Slot`](crate::layout::Slot) | what a slot holds of an entry, never 0 | the words |
-//! | [`Query`](crate::arch::Query) | what the slots of both buckets hold of an item at the most | lookups in growing tables |
+//! | [`Core`] | the part of an item that never changes in the table | its other position, its version group |
+//! | [`Entry`] | all that a table knows of an item, except its position | kicks, splits and merges, which move it |
+//! | [`Slot`](crate::layout::Slot) | an entry as a slot holds it, never 0 | the words |
+//! | [`Query`](crate::arch::Query) | the most that the slots of both buckets can hold of an item | lookups in growing tables |
 //!
-//! In a table of fixed size core, entry and slot are the item's fingerprint: 4 to 32 bits of its hash. In a growing
-//! table an entry has a core of k bits, which is never 0, and knows some number of the lowest bits of the item's
-//! position. A slot has k + T + 1 bits: above the core, and below it a ring of T + 1 bits, which
-//! [`growing`](crate::table) describes.
+//! In a table of fixed size core, entry and slot are the fingerprint of the item: 4 to 32 bits of its hash. In a
+//! growing table an entry has a core of k bits, which is never 0, and knows a number of the lowest bits of the item's
+//! position. A slot has k + T + 1 bits: the core above, and below it a ring of T + 1 bits, which `placing/growing.rs`
+//! describes.
 //!
-//! In a [maplet](crate::CuckooMaplet) the uppermost v bits of a slot hold a value, in tables of both
-//! kinds. It is part of the entry, and so kicks, splits and merges move it; but the core, and all that
-//! follows from it, does not depend on the value. The fingerprint is v bits shorter then. In a growing
-//! table core and ring are, together.
+//! In a [maplet](crate::CuckooMaplet) the uppermost v bits of a slot hold a value, in tables of both kinds. The value
+//! is part of the entry, so kicks, splits and merges move it. The core, and all that follows from the core, does not
+//! depend on the value. Because of the value the fingerprint is v bits shorter. In a growing table core and ring
+//! together are v bits shorter.
 
 use core::num::NonZeroU32;
 
 use crate::layout::Properties;
 
-/// A word without pattern: the digits of the golden ratio. One constant serves every use: a lookup
-/// has few registers to spare.
+/// The digits of the golden ratio: a word without pattern. One constant serves every use, since a lookup has few free
+/// registers.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a table knows of an item besides its position. In a table of fixed size the fingerprint. In a growing
-/// table, in the lower half, value and core as a slot holds them; and in the upper half how many of the lowest
-/// bits of the position are known. (The default value fills an array of keys before there are any; no operation
+/// All that a table knows of an item, except its position. In a table of fixed size: the fingerprint. In a growing
+/// table: in the lower half, the value and the core as a slot holds them; in the upper half, how many of the lowest
+/// bits of the position are known. (The default value fills an array of keys before the keys are computed; no operation
 /// is called with it.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry(u64);
 
-/// What never changes about an item in the table.
+/// The part of an item that never changes in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Core(u64);
 
@@ -45,31 +45,31 @@ pub struct Shape {
     pub(in crate::table) ring: u32,
     /// Bits of the value, above all others; 0 in a filter.
     value: u32,
-    /// All bits of a slot below its value.
+    /// Mask of all bits of a slot below its value.
     below: u64,
 }
 
-/// The values in the slots of a table: none in that of a filter, and some bits in that of a maplet.
+/// The values in the slots of a table: none in a filter, and some bits of each slot in a maplet.
 pub trait Values: Copy + PartialEq + Send + Sync + 'static {
     /// Whether there are values.
     const ANY: bool;
 
-    /// What names an item: its hash; in a maplet the hash of a key, and a value.
+    /// The data that names an item: its hash; in a maplet the hash of a key, and a value.
     type Item: Copy;
 
-    /// In the slots of a layout, with this number of bits for the value: 0 if there are none.
+    /// Returns the values of slots of this layout, with `bits` bits each; 0 if there are none.
     fn new(layout: &Properties, bits: u32) -> Self;
 
-    /// The hash of an item, and its value, 0 if it has none.
+    /// Returns the hash of an item, and its value; 0 if it has none.
     fn parts(item: Self::Item) -> (u64, u32);
 
-    /// Bits of a value; 0 if there are none.
+    /// Returns the number of bits of a value; 0 if there are none.
     fn bits(self) -> u32;
 
-    /// All bits of a slot below its value, if it has one.
+    /// Returns a mask of all bits of a slot below its value; `None` if there are no values.
     fn below(self) -> Option<u64>;
 
-    /// Bits of the ring of a slot in a growing table, where this is their number without values.
+    /// Returns the number of bits of the ring of a slot in a growing table. `without` is their number without values.
     fn ring_bits(self, without: u32) -> u32;
 }
 
@@ -111,9 +111,10 @@ impl Values for NoValues {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueBits {
     bits: NonZeroU32,
-    /// Bits of the ring of a slot in a growing table. Not computed where it is used: every lookup needs it.
+    /// Bits of the ring of a slot in a growing table. Stored, and not computed at each use, because every lookup needs
+    /// it.
     ring: NonZeroU32,
-    /// All bits of a slot below its value. As the ring.
+    /// Mask of all bits of a slot below its value. Stored for the same reason.
     below: u64,
 }
 
@@ -156,12 +157,12 @@ impl Values for ValueBits {
     }
 }
 
-/// How many bits more than it has choose the fingerprint of a maplet.
+/// The number of bits by which the source of a fingerprint of a maplet is longer than the fingerprint.
 pub(crate) const SPARE_SOURCE_BITS: u32 = 8;
 
 impl Shape {
-    /// Slots of `bits` bits with such values. `ring` is the length of the rings that a growing table has without values;
-    /// 0 in a table of fixed size.
+    /// Returns the shape of slots of `bits` bits with these values. `ring` is the length of the rings that a growing
+    /// table has without values; 0 in a table of fixed size.
     #[inline]
     pub(crate) fn new(bits: u32, ring: u32, values: impl Values) -> Self {
         let below = values.below().unwrap_or((1 << bits) - 1);
@@ -177,59 +178,59 @@ impl Shape {
         self.ring > 0
     }
 
-    /// The entry of an item with this mixed hash in a table of fixed size.
-    // Always inlined: of constant lengths, little of it is left.
+    /// Returns the entry of the item with the mixed hash `x` in a table of fixed size.
+    // Always inlined: with constant lengths, little code is left.
     #[inline(always)]
     pub(crate) fn fingerprint(self, x: u64) -> Entry {
         if self.value > 0 {
-            // Drawn with eight bits more.
+            // The source has eight bits more than the fingerprint.
             let above = u64::BITS - SPARE_SOURCE_BITS - self.bits + self.value;
             return Entry::fingerprint(self.drawn(x << above));
         }
-        // With 0 counted as 1.
+        // A fingerprint is never 0: 1 takes the place of 0.
         let low = x & self.cores();
         Entry::fingerprint(low + u64::from(low == 0))
     }
 
-    /// One of the cores, each as often as any other: it shows in short ones if one is drawn twice as often. By a
-    /// fraction of 2^64.
+    /// Draws one of the cores by `source`, a fraction of 2^64: each core as often as any other. With short cores it
+    /// would be noticed if one were drawn twice as often.
     #[inline]
     fn drawn(self, source: u64) -> u64 {
         1 + high_product(source, self.cores())
     }
 
-    /// The core of an item in a growing table, drawn by a fraction of 2^64 that says nothing of its position.
+    /// Draws the core of an item in a growing table by `source`, a fraction of 2^64 that says nothing of its position.
     #[inline]
     pub(crate) fn draw_core(self, source: u64) -> Core {
         Core(self.drawn(source))
     }
 
-    /// The entry of an item with this core in a growing table, of whose position all is known.
+    /// Returns the entry of an item with this core in a growing table. The entry knows the whole position.
     #[inline]
     pub(crate) fn entry(self, core: Core) -> Entry {
         Entry::knowing(core.0 << self.ring, u64::BITS)
     }
 
-    // Always inlined: of constant lengths, little of it is left.
+    // Always inlined: with constant lengths, little code is left.
     #[inline(always)]
     pub(crate) fn core(self, entry: Entry) -> Core {
         let core = if self.grows() { u64::from(entry.bits() >> self.ring) } else { entry.0 };
         Core(if self.value > 0 { core & self.cores() } else { core })
     }
 
-    /// All bits of a core, and so the number of cores, as there is no core 0.
+    /// Returns a mask of all bits of a core. This is also the number of cores, as there is no core 0.
     #[inline]
     pub(crate) const fn cores(self) -> u64 {
         self.below >> self.ring
     }
 
-    /// Bits of a core.
+    /// Returns the number of bits of a core.
     #[inline]
     pub(crate) const fn core_bits(self) -> u32 {
         self.bits - self.value - self.ring
     }
 
-    /// An entry of an item of a filter, with a value.
+    /// Returns the entry of an item without a value, with `value` added.
     #[inline]
     pub(crate) fn with_value(self, entry: Entry, value: u32) -> Entry {
         Entry(entry.0 | u64::from(value) << (self.bits - self.value))
@@ -237,26 +238,26 @@ impl Shape {
 }
 
 impl Entry {
-    /// What a table of fixed size knows of an item.
+    /// Returns the entry of a table of fixed size with this fingerprint.
     #[inline]
     pub(crate) fn fingerprint(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// What a growing table knows of an item: value and core as a slot holds them, and this number of bits of the
-    /// position.
+    /// Returns the entry of a growing table with these bits, the value and the core as a slot holds them, that knows
+    /// `known` bits of the position.
     #[inline]
     pub(crate) fn knowing(bits: u64, known: u32) -> Self {
         Self(bits | u64::from(known) << 32)
     }
 
-    /// All that a slot holds of it; in a growing table without the ring.
+    /// Returns all bits that a slot holds of the entry; in a growing table without the ring.
     #[inline]
     pub(crate) fn bits(self) -> u32 {
         self.0 as u32
     }
 
-    /// How many of the lowest bits of the position are known; 0 in a table of fixed size.
+    /// Returns how many of the lowest bits of the position are known; 0 in a table of fixed size.
     #[inline]
     pub(crate) fn known(self) -> u32 {
         (self.0 >> 32) as u32
@@ -264,16 +265,16 @@ impl Entry {
 }
 
 impl Core {
-    /// As a fraction of 2^64, in no order. Multiples of one number would not do: the distances between
-    /// the buckets of an item would form a lattice, on which kick paths come back to the same few buckets.
+    /// Returns the core as a fraction of 2^64, in no order. Multiples of one number would not do: the distances between
+    /// the buckets of an item would form a lattice, and kick paths on a lattice come back to the same few buckets.
     /// Squares do not lie on a lattice.
     #[inline]
     pub(crate) fn spread(self) -> u64 {
         self.0.wrapping_mul(GOLDEN).wrapping_mul(self.0)
     }
 
-    /// The difference of the two positions of an item of a growing table. It is odd, so their buckets have
-    /// opposite parity. The upper half of a product depends on all bits of the core, so it comes first.
+    /// Returns the difference of the two positions of an item of a growing table. It is odd, so the two buckets have
+    /// opposite parity. The upper half of a product depends on all bits of the core, so it becomes the lower half.
     #[inline]
     pub(crate) fn difference(self) -> u64 {
         self.0.wrapping_mul(GOLDEN).rotate_left(u32::BITS) | 1
@@ -285,7 +286,7 @@ impl Core {
     }
 }
 
-/// The upper half of the 128-bit product: `x`, a fraction of 2^64, scaled to `0..bound`.
+/// Returns the upper half of the 128-bit product: scales `x`, a fraction of 2^64, to `0..bound`.
 #[inline]
 pub(crate) fn high_product(x: u64, bound: u64) -> u64 {
     ((u128::from(x) * u128::from(bound)) >> 64) as u64
@@ -301,7 +302,7 @@ mod tests {
     use crate::layout::{LAYOUTS, Slot};
     use crate::random;
 
-    /// Of growing tables: with and without values, and with cores of every length from 4 to 12 bits.
+    /// Returns shapes of growing tables: with and without values, and with cores of every length from 4 to 12 bits.
     fn shapes() -> impl Iterator<Item = Shape> {
         LAYOUTS.iter().filter(|layout| layout.growth.is_some()).flat_map(|layout| {
             let bits = layout.bits;
@@ -314,7 +315,7 @@ mod tests {
         })
     }
 
-    /// Of a table of fixed size.
+    /// Returns a shape of a table of fixed size.
     fn fixed((bits, value): (u32, u32)) -> Shape {
         let layout = LAYOUTS.iter().find(|layout| layout.bits == bits).expect("bits of a layout");
         Shape::new(bits, 0, ValueBits::new(layout, value))
@@ -324,12 +325,12 @@ mod tests {
         random::hashes(43).take(n as usize)
     }
 
-    /// How often something is drawn that is drawn 400 times on average: of 10^4 numbers, one is not in here by chance
-    /// once in 10^12 runs. (Bernstein's inequality: one is t more, or less, with odds of exp(-t^2 / (800 + 2t/3)) at
-    /// most.)
+    /// The bounds for a count that is 400 on average. Of 10^4 such counts, one is outside by chance once in 10^12 runs.
+    /// (Bernstein's inequality: a count is more than 400 + t, or less than 400 - t, with odds of exp(-t^2 / (800 +
+    /// 2t/3)) at most.)
     const ABOUT_400: RangeInclusive<u32> = 210..=590;
 
-    /// Every core but 0 is drawn as often as any other.
+    /// Every core except 0 is drawn as often as any other.
     #[test]
     fn cores_are_drawn_evenly() {
         for shape in shapes() {
@@ -346,8 +347,8 @@ mod tests {
         }
     }
 
-    /// The entries of one bucket have their other buckets all over the table, whatever its size. Kicks lead on from
-    /// there to all buckets of a table of 2^13 buckets, and to 2^15 of a larger one.
+    /// The entries of one bucket have their other buckets all over the table, whatever its size. From there, kicks lead
+    /// to all buckets of a table of 2^13 buckets, and to 2^15 buckets of a larger one.
     #[test]
     fn differences_of_positions_are_even() {
         for shape in shapes() {
@@ -358,7 +359,7 @@ mod tests {
                 assert!(rank(&differences, (1 << level) - 1) >= reached, "{shape:?}, 2^{level}");
             }
             if shape.core_bits() < 6 {
-                // Too few to be counted.
+                // There are too few cores to count.
                 continue;
             }
             for bit in 1..40 {
@@ -366,7 +367,7 @@ mod tests {
                 let n = differences.len();
                 assert!(ones * 3 >= n && ones * 3 <= 2 * n, "bit {bit}: {ones} of {n}");
             }
-            // Of a table of 16 buckets, and of one of 2^20.
+            // For a table of 16 buckets, and for one of 2^20.
             for (low, bits) in [(1, 3), (17, 3)] {
                 let mut eighths = [0; 8];
                 for difference in &differences {
@@ -378,7 +379,7 @@ mod tests {
         }
     }
 
-    /// The logarithm of how many numbers are sums of these, without carries, in the bits of the mask.
+    /// Returns the logarithm of the number of sums of `numbers`, without carries, in the bits of the mask.
     fn rank(numbers: &[u64], mask: u64) -> usize {
         let mut basis: Vec<u64> = Vec::new();
         for number in numbers {
@@ -390,7 +391,7 @@ mod tests {
         basis.len()
     }
 
-    /// By one place after the other, and back.
+    /// A rotation by several places is as many rotations by one place, and can be rotated back.
     #[test]
     fn rings_turn() {
         for bits in 2..20 {
@@ -405,7 +406,7 @@ mod tests {
         }
     }
 
-    /// Each fingerprint beside a value, but 0, is drawn as often as any other.
+    /// Each fingerprint beside a value, except 0, is drawn as often as any other.
     #[test]
     fn fingerprints_beside_values_are_drawn_evenly() {
         for (bits, value) in [(8, 3), (12, 6), (16, 8)] {
@@ -420,7 +421,7 @@ mod tests {
         }
     }
 
-    /// A value is in the bits above the core, and changes nothing of what follows from it.
+    /// A value is in the bits above the core, and changes nothing that follows from the core.
     #[test]
     fn a_value_is_no_part_of_the_core() {
         let fixed = [(8, 3), (16, 1), (32, 23)].map(fixed);

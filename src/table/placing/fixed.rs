@@ -1,6 +1,6 @@
-//! In a table of fixed size a position is a bucket, and a slot holds a whole fingerprint.
+//! A table of fixed size: a position is the number of a bucket, and a slot holds a whole fingerprint.
 //!
-//! **Invariant:** the number of buckets never changes, so each entry is in the bucket of one of its positions for ever.
+//! **Invariant:** the number of buckets never changes, so each entry is always in the bucket of one of its positions.
 
 use super::entry::{Entry, Shape, Values};
 use super::geometry::{Geometry, Place};
@@ -64,7 +64,7 @@ impl<V: Values> Placing for FixedPlacing<V> {
         Place { position: bucket.number as u64, entry: Entry::fingerprint(slot.bits()) }
     }
 
-    /// Any entry may be in any bucket; it has a fingerprint.
+    /// Any entry may be in any bucket. In a maplet, each slot in use must have a fingerprint below its value.
     #[inline]
     fn is_valid<F: Encoding>(_: Geometry, bucket: Bucket<Self>, word: F) -> bool {
         bucket.below().is_none_or(|below| word.each_has(below))
@@ -91,7 +91,7 @@ impl<V: Values> Placing for FixedPlacing<V> {
     }
 }
 
-/// What a slot holds of an item: its fingerprint.
+/// Returns the slot of an entry: its fingerprint.
 #[inline]
 fn held(entry: Entry) -> Slot {
     Slot::new(entry.bits().into())

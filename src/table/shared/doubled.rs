@@ -1,17 +1,20 @@
-//! Entries that are no items of their own: those that splits and merges have added, in all and of each value.
+//! Doubled entries: the entries that splits and merges have added, and that are not items of their own. They are
+//! counted for each value and in all.
 //!
-//! Two numbers. The number of items is that of all *copies*, in slots and in the stash, less the copies that are no items.
-//! How full the table is, and whether it grows on, goes by *entries*: slots in use and entries of the stash, each once.
-//! A split adds a slot to both. A merge may add a million copies to one entry.
+//! There are two numbers. The number of *copies* gives the number of items: all copies, in slots and in the stash, less
+//! the doubled copies. The number of *entries* (slots in use and entries of the stash, each counted once) says how full
+//! the table is, and whether it goes on growing. A split adds one to both. A merge may add a million copies to one
+//! entry.
 //!
-//! The number of copies is exact. That of entries is an estimate: what a merge has added goes by where its entries found
-//! room, and nobody counts which of them are removed again.
+//! The number of copies is exact. The number of entries is an estimate: a merge adds to it by where its entries found
+//! room, and nobody counts which of these entries are removed again.
 //!
-//! **Invariant:** a value is in one of two lists at most; each is in ascending order; and the first has room for all that
-//! is in the second. Of each value there are no more entries than copies.
+//! **Invariant:** a value is in one of two lists at most. Each list is in ascending order. The first list has room for
+//! all values of the second. No value has more entries than copies.
 //!
-//! The first entry of some value that is doubled adds a number. In a long list that would move half of all others: so
-//! there is a short list for new values, which is merged into the long one when it has the square root of its length.
+//! The first doubled entry of a value adds an element to a list. In a long list that would move half of the elements.
+//! So there is a short list for new values. It is merged into the long one when its length is more than the square root
+//! of the length of the long one.
 
 use core::mem;
 use core::ops::{AddAssign, SubAssign};
@@ -19,7 +22,7 @@ use core::ops::{AddAssign, SubAssign};
 use crate::sync::memory::{NoMemory, TryBox, try_reserve};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
-/// The numbers in the first list up to which new values go there.
+/// The length of the first list up to which new values go there.
 const FEW: usize = 1 << 10;
 
 /// Numbers of entries and of their copies.
@@ -32,7 +35,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// That of slots in use, or of entries with one copy each.
+    /// Returns the counts of slots in use, or of entries with one copy each.
     pub(crate) fn of_slots(slots: u64) -> Self {
         Self { copies: slots, entries: slots }
     }
@@ -47,7 +50,7 @@ impl Counts {
         Self { copies, entries }
     }
 
-    /// What is more than in `other`.
+    /// Returns by how much each number is greater than that of `other`; 0 if it is not.
     pub(crate) fn beyond(self, other: Self) -> Self {
         let copies = self.copies.saturating_sub(other.copies);
         Self { copies, entries: self.entries.saturating_sub(other.entries) }
@@ -68,36 +71,36 @@ impl SubAssign for Counts {
     }
 }
 
-/// A value, and what is counted of it.
+/// A value, and the counts of its doubled entries.
 pub(crate) type Counted = (u32, Counts);
 
-/// In a filter all entries are of the value 0. Where an entry gets another value, so does one copy of each: so what is
-/// counted are the copies with a value, less items with it.
+/// The counts of doubled entries, of each value; in a filter all entries have the value 0. Where an item gets another
+/// value, one copy gets it, too. So the doubled copies of a value are always the copies with this value, less the items
+/// with it.
 #[derive(Default)]
 pub(crate) struct DoubledOf {
     sorted: Vec<Counted>,
     new: Vec<Counted>,
 }
 
-/// What the entries of a table are that are no items of their own: nothing in a table of fixed size, for which nothing is
-/// allocated.
+/// The doubled entries of a table. A table of fixed size has none, and allocates nothing for them.
 ///
-/// In a box of its own: the line of [`Changing`](super::Changing) is full.
+/// In a box of its own: the cache line of [`Shared`](super::Shared) is full.
 pub(in crate::table) struct Doubled(Option<TryBox<Numbers>>);
 
 struct Numbers {
-    /// The sums of all values, for figures: exact when nobody writes, and stored while the mutex is held.
+    /// The sums over all values, for figures: exact when no thread writes, and stored while the mutex is held.
     copies: AtomicU64,
     entries: AtomicU64,
-    /// Held by whoever splits. It is taken before any stripe.
+    /// The growth mutex, which is held by the thread that splits. It is taken before any stripe.
     of_values: Mutex<DoubledOf>,
 }
 
-/// The mutex of those who split, held. RAII guard. In a table of fixed size there is none, and nothing to count.
+/// The growth mutex, held. RAII guard. A table of fixed size has no such mutex, and nothing to count.
 pub(in crate::table) struct Splitting<'a>(Option<(&'a Numbers, MutexGuard<'a, DoubledOf>)>);
 
 impl Doubled {
-    /// Of a table that grows, with these numbers; or of one of fixed size.
+    /// Allocates these counts for a table that grows; allocates nothing for one of fixed size.
     pub(in crate::table) fn try_new(grows: bool, of_values: DoubledOf) -> Result<Self, NoMemory> {
         if !grows {
             return Ok(Self(None));
@@ -108,7 +111,7 @@ impl Doubled {
             .map(|numbers| Self(Some(numbers)))
     }
 
-    /// Of all values together.
+    /// Returns the counts of all values together.
     pub(in crate::table) fn all(&self) -> Counts {
         self.0.as_deref().map_or(Counts::default(), Numbers::all)
     }
@@ -125,7 +128,7 @@ impl Doubled {
         Some(Splitting(Some((numbers, of_values))))
     }
 
-    /// Without the lists while another thread splits: figures wait for nobody.
+    /// Returns the bytes on the heap, without the lists while another thread splits: figures do not wait.
     pub(in crate::table) fn heap_bytes(&self) -> usize {
         let of_lists = |numbers: &Numbers| {
             numbers.of_values.try_lock().map_or(0, |of_values| of_values.heap_bytes())
@@ -133,7 +136,7 @@ impl Doubled {
         self.0.as_deref().map_or(0, |numbers| size_of_val(numbers) + of_lists(numbers))
     }
 
-    /// What is allocated without a value that is counted.
+    /// Returns the bytes on the heap while no value is counted.
     pub(in crate::table) fn bytes_for(grows: bool) -> usize {
         if grows { size_of::<Numbers>() } else { 0 }
     }
@@ -147,7 +150,7 @@ impl Numbers {
         Counts { copies, entries }
     }
 
-    /// Stores the sums, while the mutex is held.
+    /// Stores the sums. The caller holds the mutex.
     fn store(&self, Counts { copies, entries }: Counts) {
         self.copies.store(copies, Ordering::Relaxed);
         self.entries.store(entries, Ordering::Relaxed);
@@ -155,17 +158,17 @@ impl Numbers {
 }
 
 impl Splitting<'_> {
-    /// The number of values that are counted.
+    /// Returns the number of values that are counted.
     pub(in crate::table) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |(_, of_values)| of_values.len())
     }
 
-    /// Of all values together.
+    /// Returns the counts of all values together.
     pub(in crate::table) fn all(&self) -> Counts {
         self.0.as_ref().map_or(Counts::default(), |(numbers, _)| numbers.all())
     }
 
-    /// Memory to count those of some more values, of so many bits. Called while no stripe is held.
+    /// Allocates memory to count `values` more values, of `value_bits` bits each. Called while no stripe is held.
     pub(in crate::table) fn reserve(
         &mut self,
         values: usize,
@@ -176,20 +179,20 @@ impl Splitting<'_> {
         of_values.map_or(Ok(()), |of_values| of_values.reserve(values.min(missing)))
     }
 
-    /// As [`DoubledOf::name`].
+    /// Adds values, as [`DoubledOf::name`] does.
     pub(in crate::table) fn name(&mut self, values: &[Counted]) {
         if let Some((_, of_values)) = &mut self.0 {
             of_values.name(values);
         }
     }
 
-    /// Those of which there are some, in ascending order of their values.
+    /// Returns the values that have doubled copies, with their counts, in ascending order.
     pub(in crate::table) fn counted(&mut self) -> impl Iterator<Item = Counted> {
         let lists = self.0.as_mut().map(|(_, of_values)| of_values.in_order());
         lists.into_iter().flatten().map(|&mut counted| counted).filter(|(_, of)| of.copies > 0)
     }
 
-    /// Counts more of this value. There is memory to count them.
+    /// Adds to the counts of this value. There is memory to count it.
     pub(in crate::table) fn add(&mut self, value: u32, more: Counts) {
         self.change(|of_values, all| {
             *of_values.of_value(value) += more;
@@ -197,12 +200,12 @@ impl Splitting<'_> {
         });
     }
 
-    /// Counts less of this value, as far as there is so much.
+    /// Subtracts from the counts of this value, but no more than is counted.
     pub(in crate::table) fn subtract(&mut self, value: u32, less: Counts) {
         self.change(|of_values, all| take(of_values.of_value(value), less, all));
     }
 
-    /// No entry has this value any more. Says what was counted of it.
+    /// Removes the counts of a value that no entry has any more, and returns them.
     pub(in crate::table) fn forget(&mut self, value: u32) -> Counts {
         self.change(|of_values, all| {
             let forgotten = of_values.remove(value);
@@ -211,8 +214,8 @@ impl Splitting<'_> {
         })
     }
 
-    /// The table has no more than this. What a split has added may be removed, or get another value, as a
-    /// false positive; the table cannot know it. Says whether it counted more.
+    /// Limits the counts to `most`, the entries and copies that the table has. A doubled entry may be removed, or get
+    /// another value, as a false positive, and the table cannot know it. Returns whether more was counted.
     pub(in crate::table) fn limit(&mut self, most: Counts) -> bool {
         let excess = self.all().beyond(most);
         if excess == Counts::default() {
@@ -226,7 +229,7 @@ impl Splitting<'_> {
         true
     }
 
-    /// No slot is in use any more.
+    /// Sets all counts to 0: no slot is in use any more.
     pub(in crate::table) fn clear(&mut self) {
         self.change(|of_values, all| {
             of_values.clear();
@@ -234,7 +237,7 @@ impl Splitting<'_> {
         });
     }
 
-    /// Changes the numbers of values, and their sum with them.
+    /// Changes the counts of values, and their sum with them.
     fn change<R: Default>(&mut self, change: impl FnOnce(&mut DoubledOf, &mut Counts) -> R) -> R {
         let Some((numbers, of_values)) = &mut self.0 else {
             return R::default();
@@ -246,7 +249,8 @@ impl Splitting<'_> {
     }
 }
 
-/// Takes from what is counted of a value, and from the sum, as much as there is; and entries beyond the copies.
+/// Subtracts `less` from the counts of a value, and from the sum, as far as possible. Also subtracts the entries beyond
+/// the copies.
 fn take(of_value: &mut Counts, less: Counts, all: &mut Counts) {
     let mut left = of_value.beyond(less);
     left.entries = left.entries.min(left.copies);
@@ -254,7 +258,7 @@ fn take(of_value: &mut Counts, less: Counts, all: &mut Counts) {
     *of_value = left;
 }
 
-/// What is counted of all these values.
+/// Returns the sum of the counts of all these values.
 pub(in crate::table) fn sum(counted: &[Counted]) -> Counts {
     let mut all = Counts::default();
     for &(_, of_value) in counted {
@@ -267,12 +271,12 @@ fn search(list: &[Counted], value: u32) -> Result<usize, usize> {
     list.binary_search_by_key(&value, |&(value, _)| value)
 }
 
-/// Adds numbers to a list that has room for them, in ascending order of their values, but those of values that are there.
+/// Adds values to a list that has room for them, in ascending order. Leaves out those that the list has.
 fn merge(list: &mut Vec<Counted>, more: impl DoubleEndedIterator<Item = Counted> + Clone) {
     let is_missing = |&(value, _): &Counted| search(list, value).is_err();
     let (mut old, mut missing) = (list.len(), more.clone().filter(is_missing).count());
     list.resize(old + missing, (0, Counts::default()));
-    // From the end: what is there makes room for what comes before it.
+    // From the end: the elements of the list make room for those that come before them.
     for (value, of_value) in more.rev() {
         while missing > 0 && old > 0 && list[old - 1].0 > value {
             old -= 1;
@@ -286,12 +290,12 @@ fn merge(list: &mut Vec<Counted>, more: impl DoubleEndedIterator<Item = Counted>
 }
 
 impl DoubledOf {
-    /// That of these numbers, in ascending order of their values.
+    /// Makes the lists from these counts, in ascending order of their values.
     pub(crate) fn of(sorted: Vec<Counted>) -> Self {
         Self { sorted, new: Vec::new() }
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub(in crate::table) fn len(&self) -> usize {
         self.sorted.len() + self.new.len()
     }
@@ -300,7 +304,7 @@ impl DoubledOf {
         (self.sorted.capacity() + self.new.capacity()) * size_of::<Counted>()
     }
 
-    /// Memory for some more values.
+    /// Allocates memory for `values` more values.
     pub(in crate::table) fn reserve(&mut self, values: usize) -> Result<(), NoMemory> {
         let all = self.new.len() + values;
         let reserve = |list: &mut Vec<Counted>, more: usize| {
@@ -312,7 +316,7 @@ impl DoubledOf {
         if are_few { Ok(()) } else { reserve(&mut self.new, values) }
     }
 
-    /// What is counted of this value: nothing if it was not there. There is memory for it.
+    /// Returns the counts of this value: 0 if it was not there. There is memory for it.
     pub(in crate::table) fn of_value(&mut self, value: u32) -> &mut Counts {
         if self.new.len().pow(2) > self.sorted.len() {
             self.in_order();
@@ -331,7 +335,7 @@ impl DoubledOf {
         &mut list[at].1
     }
 
-    /// Counts entries with these values, which are in ascending order, from now on: none yet. There is memory for them.
+    /// Adds these values, which are in ascending order, with the counts 0. There is memory for them.
     pub(in crate::table) fn name(&mut self, values: &[Counted]) {
         if let [(value, _)] = values {
             self.of_value(*value);
@@ -341,7 +345,7 @@ impl DoubledOf {
         merge(&mut self.sorted, values.iter().map(|&(value, _)| (value, Counts::default())));
     }
 
-    /// All numbers, in ascending order of their values.
+    /// Merges the lists. Returns all counts, in ascending order of their values.
     pub(in crate::table) fn in_order(&mut self) -> &mut [Counted] {
         let mut new = mem::take(&mut self.new);
         merge(&mut self.sorted, new.iter().copied());
@@ -350,7 +354,7 @@ impl DoubledOf {
         &mut self.sorted
     }
 
-    /// Takes the numbers of a value out.
+    /// Removes a value, and returns its counts.
     pub(in crate::table) fn remove(&mut self, value: u32) -> Counts {
         let mut lists = [&mut self.sorted, &mut self.new].into_iter();
         let removed = lists.find_map(|list| search(list, value).ok().map(|at| list.remove(at).1));
@@ -419,7 +423,7 @@ mod tests {
         }
     }
 
-    /// The sums are those of all values, of none of which there are more entries than copies, nor less than nothing.
+    /// The sums are those over all values. No value has more entries than copies, and no count is below 0.
     #[test]
     fn sums_of_all_values() {
         let doubled = Doubled::try_new(true, DoubledOf::default()).unwrap();

@@ -1,5 +1,6 @@
-//! Races of two or three threads on the smallest tables, each aimed at one rule of the protocol. `.ci/run --all` runs them in
-//! miri, with many seeds: there, atomics give what their orderings allow, whatever the processor does.
+//! Races of two or three threads on the smallest tables. Each is aimed at one rule of the protocol. `.ci/run --all`
+//! runs them in miri, with many seeds: there, atomics give each value that their orderings allow, whatever the
+//! processor does.
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -9,10 +10,10 @@ use crate::layout::Packed;
 
 type Fp32x2 = Packed<32, 2>;
 
-/// In miri each seed is another round.
+/// The rounds of each race. In miri each seed is another round.
 const ROUNDS: u64 = if cfg!(miri) { 1 } else { 50 };
 
-/// Calls `race` with new tables of these sizes, each with a hash at which others begin.
+/// Calls `race` with new tables of these sizes, each with the first of the hashes that it may use.
 fn rounds<B: Buckets>(first: u64, most: u64, race: impl Fn(Table<'_, Fp32x2, B>, u64)) {
     for round in 0..ROUNDS {
         let state = State::try_new(Sizing::of_table(LayoutId::Fp32x2, first, most)).unwrap();
@@ -20,17 +21,17 @@ fn rounds<B: Buckets>(first: u64, most: u64, race: impl Fn(Table<'_, Fp32x2, B>,
     }
 }
 
-/// The buckets of an item: in a growing table, once there are 64 of them.
+/// Returns the buckets of an item; in a growing table, those that it has when there are 64 buckets.
 fn buckets<B: Buckets>(table: Table<'_, Fp32x2, B>, hash: u64) -> [u64; 2] {
     table.key(hash).places().map(|place| place.position % 64)
 }
 
-/// The first hash from this one on that is wanted.
+/// Returns the first hash from `from` on that is wanted.
 fn first(from: u64, is_wanted: impl Fn(u64) -> bool) -> u64 {
     (from..from + 100_000).find(|&hash| is_wanted(hash)).unwrap()
 }
 
-/// That of an item with these buckets.
+/// Returns the hash of an item with the wanted buckets.
 fn item<B: Buckets>(table: Table<'_, Fp32x2, B>, from: u64, wanted: [u64; 2]) -> u64 {
     first(from, |hash| buckets(table, hash) == wanted)
 }
@@ -39,7 +40,8 @@ fn insert<B: Buckets>(table: Table<'_, Fp32x2, B>, hash: u64) {
     table.insert(table.key(hash)).unwrap();
 }
 
-/// Two threads find an item all the time, while another one calls `move_it`; and if that panics, they end, too.
+/// Two threads look for an item and find it all the time, while another thread calls `move_it`. If that panics, they
+/// end, too.
 fn is_found_beside<B: Buckets>(
     table: Table<'_, Fp32x2, B>,
     hash: u64,
@@ -49,7 +51,7 @@ fn is_found_beside<B: Buckets>(
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                // Relaxed, here and below: nobody learns from it where the item is.
+                // Relaxed, here and below: no thread learns from it where the item is.
                 let goes_on = |_: &u32| !is_done.load(Ordering::Relaxed);
                 (0..100_000)
                     .take_while(goes_on)
@@ -64,13 +66,13 @@ fn is_found_beside<B: Buckets>(
     });
 }
 
-/// To the bucket that lookups read first.
+/// The item moves to the bucket that lookups read first.
 #[test]
 fn an_item_that_is_kicked() {
     rounds::<FixedBuckets>(6, 6, |table, from| {
         let [moved, other, beside] =
             [[4, 1], [1, 2], [4, 3]].map(|wanted| item(table, from, wanted));
-        // Into the second bucket, since the first is fuller.
+        // The item goes into its second bucket, since the first is fuller.
         insert(table, beside);
         insert(table, moved);
         assert!(table.remove(table.key(beside)));
@@ -83,7 +85,7 @@ fn an_item_that_is_kicked() {
 #[test]
 fn an_item_that_goes_to_a_new_bucket() {
     rounds::<GrowingBuckets>(32, 64, |table, from| {
-        // There is room for more now.
+        // This allocates the words of more buckets, so the race is about a split alone.
         table.grow_to(33).unwrap();
         let moved = first(from, |hash| buckets(table, hash)[0] == 33);
         insert(table, moved);
@@ -106,14 +108,14 @@ fn an_item_that_leaves_the_stash() {
         assert_eq!(table.stashed_entries(), 1);
         is_found_beside(table, moved, || {
             assert!(table.remove(table.key(other)));
-            // As a removal does that looks at what is stashed.
+            // A removal that looks at stashed entries does the same.
             table.unstash(table.key(other), 0);
         });
         assert_eq!(table.stashed_entries(), 0);
     });
 }
 
-/// Of two threads that each insert an item and then look for that of the other, one at least finds it.
+/// If two threads each insert an item and then look for the other's item, at least one of them finds it.
 #[test]
 fn two_inserts_and_two_lookups() {
     rounds::<FixedBuckets>(6, 6, |table, from| {
@@ -149,7 +151,7 @@ fn two_inserts_into_one_bucket() {
     });
 }
 
-/// Whoever finds an item sees what was written before its insert.
+/// A thread that finds an item sees what was written before its insert.
 #[test]
 fn an_insert_publishes() {
     rounds::<FixedBuckets>(6, 6, |table, from| {
@@ -161,7 +163,7 @@ fn an_insert_publishes() {
                 insert(table, hash);
             });
             scope.spawn(|| {
-                // Of an insert that fails nothing is found: then it ends, too.
+                // After a failed insert nothing is found: then the loop ends, too.
                 if (0..1_000_000).any(|_| table.contains(table.key(hash))) {
                     assert!(written.load(Ordering::Relaxed));
                 }
@@ -170,7 +172,7 @@ fn an_insert_publishes() {
     });
 }
 
-/// One clears a table and then looks in another one, the other inserts there and then looks in the first.
+/// One thread clears a table and then looks in another one. The other thread inserts there and then looks in the first.
 #[test]
 fn a_clear_and_an_insert() {
     rounds::<FixedBuckets>(6, 6, |table, from| {
@@ -178,7 +180,7 @@ fn a_clear_and_an_insert() {
         let other = Table::new(&state);
         let hash = item(table, from, [1, 2]);
         let finds = |table: Table<'_, Fp32x2>| table.contains(table.key(hash));
-        // A clear takes much longer than an insert, which so begins at a different step of it each time.
+        // A clear takes much longer than an insert, which so begins at a different step of the clear each time.
         for delay in 0..8 {
             insert(table, hash);
             let [cleared, inserted] = thread::scope(|scope| {
@@ -196,7 +198,7 @@ fn a_clear_and_an_insert() {
     });
 }
 
-/// Each is in the new words, and counted by the new stripes.
+/// Each item is in the new words, and the new stripes count it.
 #[test]
 fn inserts_while_words_are_replaced() {
     rounds::<GrowingBuckets>(32, 64, |table, from| {

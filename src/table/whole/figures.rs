@@ -14,50 +14,51 @@ use crate::table::shared::doubled::{Counts, Doubled};
 use crate::table::{Buckets, State, Table};
 
 impl<B: Buckets> State<B> {
-    /// The number of buckets.
+    /// Returns the number of buckets.
     pub(in crate::table) fn present(&self) -> usize {
         self.buckets.count(self.buckets.placement())
     }
 
-    /// Slots in use.
+    /// Returns the number of slots in use.
     pub(crate) fn occupied(&self) -> usize {
         self.stripes().occupied()
     }
 
-    /// Slots in all.
+    /// Returns the number of all slots.
     pub(crate) fn slots(&self) -> usize {
         self.present() * self.layout.properties().slots
     }
 
-    /// All that there is. Exact while all stripes are held.
+    /// Returns the numbers of all entries and of all copies, in slots and in the stash. Exact while all stripes are
+    /// held.
     pub(in crate::table) fn counts(&self) -> Counts {
         let mut counts = Counts::of_slots(self.occupied() as u64);
         counts += Counts { copies: self.stashed_copies(), entries: self.stashed_entries() as u64 };
         counts
     }
 
-    /// What is no item of its own.
+    /// Returns the numbers of doubled entries and of doubled copies, which are not items of their own.
     pub(crate) fn doubled(&self) -> Counts {
         self.shared.doubled.all()
     }
 
-    /// Items: all copies that are no doubled ones. Exact when no thread writes.
+    /// Returns the number of items: all copies except doubled ones. Exact when no thread writes.
     pub(crate) fn len(&self) -> usize {
-        // More copies than an address space has numbers can be in few slots.
+        // A few entries can have more copies than a `usize` can count.
         sizing::in_address_space(self.counts().beyond(self.doubled()).copies)
     }
 
-    /// Entries, in slots or in the stash, each of them once, but for doubled ones.
+    /// Returns the number of entries except doubled ones, in slots or in the stash, each of them once.
     pub(crate) fn entries(&self) -> usize {
         self.counts().beyond(self.doubled()).entries as usize
     }
 
-    /// The sizes of now.
+    /// Returns the present sizes.
     pub(crate) fn sizes(&self) -> Sizes {
         Sizes { buckets: self.present(), ..self.buckets.begun() }
     }
 
-    /// The maximum number of buckets.
+    /// Returns the maximum number of buckets.
     pub(crate) fn max_buckets(&self) -> u64 {
         self.buckets.max_buckets()
     }
@@ -66,40 +67,41 @@ impl<B: Buckets> State<B> {
         self.layout
     }
 
-    /// Bits of the value in each slot; 0 in a filter.
+    /// Returns the number of bits of the value in each slot; 0 in a filter.
     pub(crate) fn value_bits(&self) -> u32 {
         self.buckets.values().bits()
     }
 
-    /// The items that the present size of a growing table is for; 0 for a table of fixed size.
+    /// Returns the number of items that the present size of a growing table is for; 0 for a table of fixed size.
     pub(crate) fn target_items(&self) -> usize {
         (self.slots() as f64 * share(self.buckets.begun().target_load)) as usize
     }
 
-    /// Lookups that gave up on a certain answer.
+    /// Returns the number of lookups that gave up on a certain answer.
     pub(crate) fn inconclusive(&self) -> u64 {
         // Relaxed: a number that orders nothing.
         self.shared.inconclusive.load(Ordering::Relaxed)
     }
 
-    /// With this rate, which no merge may break; `None` for any.
+    /// Sets the false-positive rate that no merge may exceed; `None` allows any rate.
     pub(crate) fn with_promised_rate(self, rate: Option<f64>) -> Self {
         Self { promised_rate: rate.unwrap_or(f64::INFINITY), ..self }
     }
 
-    /// Copies what the words do not tell: the rate that was promised, and what merges brought.
+    /// Copies from `other` what the words do not tell: the promised rate, and the weight that merges have added.
     pub(crate) fn with_rate_of(self, other: &Self) -> Self {
         self.add_merged_weight(other.merged_weight());
         Self { promised_rate: other.promised_rate, ..self }
     }
 
-    /// Returns how much more the entries weigh than those of as many inserts would, because merges brought them. 0 in a
-    /// table of fixed size.
+    /// Returns how much more the entries weigh than those of as many inserts would, because merges have brought some of
+    /// them. 0 in a table of fixed size.
     pub(in crate::table) fn merged_weight(&self) -> f64 {
         self.buckets.growing().map_or(0.0, GrowingBuckets::merged_weight)
     }
 
-    /// Called while the mutex of those who remove a value is held, as [`clear_merged_weight`](Self::clear_merged_weight).
+    /// Adds to the merged weight. The caller holds the removal mutex, as for
+    /// [`clear_merged_weight`](Self::clear_merged_weight).
     pub(in crate::table) fn add_merged_weight(&self, more: f64) {
         if let Some(growing) = self.buckets.growing() {
             growing.set_merged_weight(growing.merged_weight() + more);
@@ -112,7 +114,7 @@ impl<B: Buckets> State<B> {
         }
     }
 
-    /// The sizes that it was built with.
+    /// Returns the sizes with which the table was built.
     pub(in crate::table) fn sizing(&self) -> Sizing {
         let Sizes { initial, target_load, .. } = self.sizes();
         Sizing {
@@ -125,13 +127,13 @@ impl<B: Buckets> State<B> {
         }
     }
 
-    /// The share of absent items that are reported as present by a growing table that has grown to hold this
-    /// number of items, with what merges brought.
+    /// Returns the share of absent items that a growing table reports as present when it has grown to hold `items`
+    /// items, with the weight that merges have added.
     pub(crate) fn false_positive_rate_at(&self, items: u64) -> f64 {
         self.sizing().false_positive_rate_with(items, self.merged_weight())
     }
 
-    /// What the table uses on the heap.
+    /// Returns the bytes that the table uses on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.buckets.heap_bytes()
             + size_of_val(&*self.shared)
@@ -139,7 +141,7 @@ impl<B: Buckets> State<B> {
             + self.stash_bytes()
     }
 
-    /// What a table takes on the heap, at most and without a stash, that has so many buckets by now.
+    /// Returns the most bytes that a table of `buckets` buckets uses on the heap, without a stash.
     pub(crate) fn bytes_for(Sizing { initial, buckets: most, .. }: Sizing, buckets: u64) -> u64 {
         let of_shared = size_of::<CachePadded<Shared>>() as u64;
         let beside = of_shared + Doubled::bytes_for(B::GROWS) as u64;
@@ -148,7 +150,7 @@ impl<B: Buckets> State<B> {
 }
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// The share of absent items that are reported as present.
+    /// Returns the share of absent items that the table reports as present.
     pub(crate) fn false_positive_rate(self) -> f64 {
         let entries = self.occupied() + self.stashed_entries();
         let (placement, buckets) = (self.buckets.placement(), self.present());
@@ -161,8 +163,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed))
     }
 
-    /// How many slots will be in use, at the maximum size, that are no items of their own: an estimate, of the entries
-    /// that are here now, and of others by how much each knows of its position.
+    /// Estimates how many slots will hold doubled entries at the maximum size: those of the entries that are here now,
+    /// and of `others`, which are given by the number of bits of its position that each of them knows. Returns 0 if none
+    /// of the others will be doubled.
     pub(in crate::table) fn doubled_at_maximum(self, others: impl Iterator<Item = u32>) -> f64 {
         let most = self.max_buckets() as f64;
         let adds = |known| (most * power_of_half(known) - 1.0).max(0.0);

@@ -1,26 +1,28 @@
-//! Tables that forget: their values are generations, of which the oldest is removed now and then.
+//! The tables of expiring filters: their values are generations, of which the oldest is removed now and then.
 //!
-//! **Invariant:** an entry that was stamped while generation n was present, and not again since then, is in the table
-//! until the `advance` that begins generation n + N is called, for N generations, and is gone when that has returned.
+//! **Invariant**, for N generations: an entry that was stamped while generation n was present, and not again since
+//! then, is in the table until the `advance` that begins generation n + N is called. When that call has returned, the
+//! entry is gone.
 //!
-//! The *clock* has the number of the present generation, and the value by which its entries are known, its *stamp*.
+//! The *clock* has the number of the present generation, and its *stamp*: the value of the entries of this generation.
 //!
-//! **Insert.** The stamp that is stored is read under the stripe under which it is stored. So a writer that stops
-//! before it has the stripe reads it again. One that stops while it holds the stripe stops step 2 of the removal of a
-//! value (see [`expiry`](super::retire)), with which the next `advance` begins: what it stores is of the generation
-//! that is present, or of the one before. An older stamp of the item is replaced, in one store under the stripe. That
-//! there is none is decided under both stripes, as in `insert_if_absent`: so an item that was seen within the window has
-//! one entry.
+//! **Insert.** A stamp is read under the stripe under which it is stored. So a writer that stops before it has the
+//! stripe reads the stamp later. A writer that stops while it holds the stripe stops step 2 of the removal of a value
+//! (see [`retire`](super::retire)), with which the next `advance` begins. So it stores the stamp of the present
+//! generation, or of the one before. An older stamp of the item is replaced, in one store under the stripe. The
+//! decision that the item has no entry is made under both stripes, as in `insert_if_absent`: so an item that was seen
+//! within the window has one entry.
 //!
-//! An insert that finds the present stamp takes no lock. It reads the clock before the words, since an entry with this
-//! stamp may be left from N generations ago for whoever has not seen that it was removed; and again after them: if the
-//! clock has moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
+//! An insert that finds the present stamp takes no lock. It reads the clock before the words: so it has seen the removal
+//! of the entries that got the same stamp N generations ago. It reads the clock again after the words: if the clock has
+//! moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
 //!
-//! **Advance.** The entries of the oldest generation go first: they have the stamp that comes next. Then the next
-//! generation is published. Nobody stores this stamp in between, and so no move drops an entry after that: step 6 is
-//! not needed. (It would be, if entries went back from the stash: they do so after removals, of which there are none here.)
+//! **Advance.** It first removes the entries of the oldest generation, which have the stamp that comes next. Then it
+//! publishes the next generation. Nobody stores this stamp in between, so no move drops an entry after that, and step 6
+//! is not needed. (It would be needed if entries went back from the stash. They do so after removals, and there are
+//! none here.)
 //!
-//! Lookups know nothing of generations: what is in the table is found.
+//! Lookups know nothing of generations: they find each entry in the table.
 
 use core::ops::RangeInclusive;
 
@@ -34,18 +36,18 @@ use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Placing, Read};
 use crate::table::{Buckets, State, Table};
 
-/// The fewest generations, and the most.
+/// The numbers of generations that are allowed.
 pub(crate) const COUNTS: RangeInclusive<u32> = 2..=256;
 
-/// Rounds of `age` before it answers by the last one.
+/// The rounds of `age` before it answers by the last one.
 const MAX_AGE_ROUNDS: usize = 8;
 
-/// Bits of a value of each entry, for so many generations.
+/// Returns the number of bits of a value, for `count` generations.
 pub(crate) const fn value_bits(count: u32) -> u32 {
     u32::BITS - (count - 1).leading_zeros()
 }
 
-/// Which generation is present.
+/// The present generation.
 ///
 /// | bits | meaning |
 /// |---|---|
@@ -74,14 +76,14 @@ impl Clock {
         self.0 >> Self::STAMP_BITS
     }
 
-    /// So many generations later, of `count`. The stamp follows from the stamp, and not from the number, which may
-    /// wrap.
+    /// Returns the clock `generations` generations later, of `count` in all. The new stamp follows from the stamp and
+    /// not from the number, which may wrap.
     fn after(self, generations: u64, count: u32) -> Self {
         let stamp = (u64::from(self.stamp()) + generations % u64::from(count)) % u64::from(count);
         Self(self.number().wrapping_add(generations) << Self::STAMP_BITS | stamp)
     }
 
-    /// How many generations ago one with this stamp was present, of `count`.
+    /// Returns how many generations ago the one with this stamp was present, of `count` in all.
     fn age(self, stamp: u32, count: u32) -> u32 {
         (self.stamp() + count - stamp) % count
     }
@@ -90,12 +92,12 @@ impl Clock {
 /// The generations of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Generations {
-    /// How many there are, the present one among them; 0 if the values are no generations.
+    /// The number of generations, the present one included; 0 if the values are not generations.
     pub(crate) count: u32,
     pub(crate) clock: Clock,
 }
 
-/// Which items an insert gives the present stamp.
+/// The items to which an insert gives the present stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamping {
     Always,
@@ -103,23 +105,23 @@ pub(crate) enum Stamping {
 }
 
 impl<B: Buckets> State<B> {
-    /// The same, of an empty table that no other thread has, with generations.
+    /// Sets the generations of a table that no other thread has.
     pub(crate) fn with_generations(mut self, Generations { count, clock }: Generations) -> Self {
         self.generations = count;
-        // Relaxed: no other thread has it yet.
+        // Relaxed: no other thread has the table yet.
         self.shared.present.store(clock.bits(), Ordering::Relaxed);
         self
     }
 
-    /// The generations at this moment.
+    /// Returns the generations at this moment.
     pub(crate) fn generations(&self) -> Generations {
         Generations { count: self.generations, clock: self.clock() }
     }
 
     #[inline]
     pub(crate) fn clock(&self) -> Clock {
-        // SeqCst: pairs with the store in `set_clock`. Whoever sees a generation sees that the entries which had its
-        // stamp before were removed, and that the stamp does not retire any more.
+        // SeqCst: pairs with the store in `set_clock`. A thread that sees a generation sees that the entries which had
+        // its stamp before were removed, and that the stamp does not retire any more.
         Clock(self.shared.present.load(Ordering::SeqCst))
     }
 
@@ -130,7 +132,8 @@ impl<B: Buckets> State<B> {
 }
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// What is stored of a new item, while the stripe of its bucket is held.
+    /// Returns the key under which a new item is stored: in a table of generations, with the present stamp. Called
+    /// while the stripe of its bucket is held.
     #[inline]
     pub(in crate::table) fn stamped(self, key: Key, duplicates: Duplicates) -> Key {
         if !B::Values::ANY || duplicates != Duplicates::Stamp {
@@ -145,12 +148,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 }
 
-/// Operations on the items of a table of generations; their keys have no value.
+/// The operations on the items of a table of generations. Their keys have no value.
 impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
-    /// Gives the item the present stamp. `Ok(true)`: it was not there.
+    /// Gives the item the present stamp. Returns `Ok(true)` if the item was not there.
     #[inline]
     fn insert_stamped(self, key: Key) -> Result<bool, InsertError> {
-        // Before the words.
+        // Read before the words.
         let clock = self.clock();
         let read = self.read_valid(key);
         if read.holds_item(false) {
@@ -165,13 +168,13 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self.insert_stamped_slow(key.places()[0])
     }
 
-    /// An insert of an item that has an older stamp, or is stashed, or must kick. Repeats what another thread's success
-    /// has overtaken. See [`Key`] for the argument.
+    /// Gives the item the present stamp, if it has an older stamp, or is stashed, or must kick. Repeats what the
+    /// success of another thread has overtaken. See [`Key`] for the argument.
     #[inline(never)]
     fn insert_stamped_slow(self, place: Place) -> Result<bool, InsertError> {
         let key = self.geometry().key_of(place);
         loop {
-            // Before the words, as in `insert_stamped`.
+            // Read before the words, as in `insert_stamped`.
             let clock = self.clock();
             match self.youngest(key, clock) {
                 Some((0, _)) => {
@@ -193,13 +196,13 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         }
     }
 
-    /// How many generations before that of the clock the item got its stamp, and the stamp.
+    /// Returns the age of the youngest stamp of the item, in generations before the one of `clock`, and the stamp.
     #[inline]
     fn youngest(self, key: Key, clock: Clock) -> Option<(u32, u32)> {
         self.find_least(key, |stamp| (clock.age(stamp, self.generations), stamp))
     }
 
-    /// The item with the present stamp. `Ok(false)`: it was there.
+    /// Inserts the item with the present stamp. Returns `Ok(false)` if it was there.
     #[inline]
     pub(crate) fn insert_with(self, key: Key, stamping: Stamping) -> Result<bool, InsertError> {
         let is_there = || match stamping {
@@ -212,12 +215,12 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         })
     }
 
-    /// How many generations ago the item got its stamp.
+    /// Returns how many generations ago the item got its stamp.
     pub(crate) fn age(self, key: Key) -> Option<u32> {
         self.turns.take(|| self.age(key));
         let mut age = None;
         for _ in 0..MAX_AGE_ROUNDS {
-            // Before the words and after them: a stamp is read by the generation that was present all the time.
+            // Read before the words and after them: the age is counted from a generation that was present all the time.
             let clock = self.clock();
             let youngest = self.turns.in_this_turn(|| self.youngest(key, clock));
             age = youngest.map(|(age, _)| age);
@@ -229,7 +232,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         age
     }
 
-    /// As `advance_by` one, unless the clock is not this one any more. Says whether it was.
+    /// Advances by one generation, unless the clock is no longer `clock`. Returns whether it has advanced.
     pub(crate) fn advance_from(self, clock: Clock) -> bool {
         self.turns.take_locked();
         let _removing = self.lock_removing();
@@ -240,8 +243,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         is_present
     }
 
-    /// Removes the oldest generation, and begins the next one, so often; with one look at each bucket if nothing is left
-    /// then. Returns how many entries were removed. In a user's model, its caller has a turn.
+    /// Removes the oldest generation and begins the next one, `generations` times. Looks at each bucket only once if
+    /// nothing is left after that. Returns how many entries were removed. In a user's model, the caller has a turn.
     pub(crate) fn advance_by(self, generations: u64) -> usize {
         let _removing = self.lock_removing();
         if generations < self.generations.into() {
@@ -254,12 +257,12 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             return in_address_space((0..generations).map(advance).sum());
         }
         let removed = self.len();
-        // What is stored from then on has the stamp of the generation that is present then.
+        // An entry that is stored from then on has the stamp of the generation that is present then.
         self.clear_locked(|| self.set_clock(self.clock().after(generations, self.generations)));
         removed
     }
 
-    /// While the mutex of those who remove a value is held.
+    /// Advances by one generation. The caller holds the removal mutex.
     fn advance_locked(self) -> u64 {
         let next = self.clock().after(1, self.generations);
         let removed = self.remove_retiring(next.stamp());
@@ -280,7 +283,7 @@ mod tests {
         }
     }
 
-    /// Each step gives the next stamp, also where the number wraps; several steps are as one after the other.
+    /// Each step gives the next stamp, also if the number wraps. Several steps at once are as one after the other.
     #[test]
     fn a_clock_goes_on_by_its_stamp() {
         for count in COUNTS {

@@ -1,26 +1,26 @@
 //! Snapshots: the words of a table at one instant, while other threads use it.
 //!
-//! **Invariant:** from step 3 on, a word of the mirror is that of the table whenever its stripe is not held.
+//! **Invariant:** from step 3 on, each word of the mirror is equal to the word of the table whenever its stripe is not
+//! held.
 //!
-//! 1. Publish a mirror: a zero for each word of the table. A thread that adds a chunk of words to a
-//!    growing table adds it to the mirror first.
-//! 2. For each stripe: lock it and set its flag `recording`. From then on, a writer stores each word of
-//!    that stripe in the table and in the mirror.
-//! 3. For each block of words: copy it into the mirror, then compare. A word that has changed meanwhile is
-//!    copied again, under its stripe. From then on, these words of the mirror equal those of the table
-//!    whenever their stripes are not held.
+//! 1. Publish a mirror: a zero for each word of the table. A thread that adds a chunk of words to a growing table adds
+//!    it to the mirror first.
+//! 2. For each stripe: lock it and set its flag `recording`. From then on, a writer stores each word of that stripe in
+//!    the table and in the mirror.
+//! 3. For each block of words: copy it into the mirror, then compare. A word that has changed meanwhile is copied
+//!    again, under its stripe. From then on, these words of the mirror equal those of the table whenever their stripes
+//!    are not held.
 //! 4. Copy the stash, shard by shard.
-//! 5. Lock all stripes; read the extent and the counts, copy each shard of the stash again that has changed
-//!    since, clear the flags and take the mirror away. This is the instant.
+//! 5. Lock all stripes. Read the extent and the counts, copy each shard of the stash again that has changed since step
+//!    4, clear the flags and take the mirror away. This is the instant.
 //!
 //! Lookups never wait. A writer waits for one store while a flag is set or a word is copied again, and
 //! once while all stripes are locked.
 //!
-//! Why a comparison is enough: a writer stores in the table and then in the mirror; the copy stores in
-//! the mirror and then loads from the table, to compare. Each has a fence in between. If the writer's
-//! fence comes first, the copy reads what the writer has stored in the table, and repairs the mirror if
-//! the two differ. If the copy's fence comes first, the writer's store in the mirror comes after
-//! the copy's.
+//! Why a comparison is enough: the writer stores in the table and then in the mirror. The copy stores in the mirror and
+//! then loads from the table, to compare. Each of the two has a fence in between. If the writer's fence comes first,
+//! the copy reads what the writer has stored in the table, and repairs the mirror if the two differ. If the copy's
+//! fence comes first, the writer's store in the mirror comes after the copy's.
 
 use super::generations::Generations;
 use crate::error::Error;
@@ -35,8 +35,8 @@ use crate::table::shared::doubled::{self, Counted, Counts, Splitting};
 use crate::table::stash::{self, Copied};
 use crate::table::{Buckets, State, Table};
 
-/// Words that are copied before they are compared, as many as a page has: few enough to be still in the cache, and
-/// enough to make the cost of the fence small. Two in models, so that a model's table of four words has two
+/// The number of words that are copied before they are compared, as many as a page has: few enough to be still in the
+/// cache, and enough to make the cost of the fence small. Two in models, so that a model's table of four words has two
 /// blocks.
 const BLOCK: usize = if cfg!(coucal_model) { 2 } else { 512 };
 
@@ -44,54 +44,57 @@ const BLOCK: usize = if cfg!(coucal_model) { 2 } else { 512 };
 pub struct Image {
     pub(crate) sizes: Sizes,
     pub(crate) generations: Generations,
-    /// Slots in use.
+    /// The number of slots in use.
     pub(crate) occupied: usize,
     /// The entries in the stash, as the words of their cells, in order.
     pub(crate) stashed: Vec<CellWords>,
-    /// Of each value that has some, the entries that are no items of their own.
+    /// The counts of doubled entries, of each value that has some.
     pub(crate) doubled_of: Vec<Counted>,
-    /// The words of all buckets, and zeros for the next ones, as they were allocated.
+    /// The words of all buckets, and zeros for the next buckets, as they were allocated.
     pub(crate) words: Vec<Box<[AtomicU64]>>,
 }
 
 impl Image {
-    /// All entries that it has.
+    /// Returns the number of all entries.
     pub(crate) fn entries(&self) -> u64 {
         (self.occupied + self.stashed.len()) as u64
     }
 
-    /// Those that are no items of their own.
+    /// Returns the counts of all doubled entries.
     pub(crate) fn doubled(&self) -> Counts {
         doubled::sum(&self.doubled_of)
     }
 
-    /// The words of all buckets.
+    /// Returns the words of all buckets.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         let words = self.words.iter().flatten().take(self.sizes.buckets);
-        // Relaxed: nobody stores in it any more.
+        // Relaxed: no thread stores in it any more.
         words.map(|word| word.load(Ordering::Relaxed))
     }
 }
 
-/// A mirror in use. RAII guard: takes it away on drop. While there is one, no stripes and no words are replaced.
+/// A mirror in use. RAII guard: takes the mirror away on drop. While there is a mirror, no stripes and no words are
+/// replaced.
 pub(in crate::table) struct Recording<'a, B: Buckets> {
     table: &'a State<B>,
-    /// Held all the time if the table is short: it does not grow then.
+    /// Held all the time if the words of the table are short: the table does not grow then.
     held: Option<Held<'a>>,
 }
 
-/// The mutex of those who remove a value or merge, and then that of those who split.
+/// The removal mutex, and then the growth mutex.
 type Held<'a> = (MutexGuard<'a, ()>, Splitting<'a>);
 
 impl<B: Buckets> Recording<'_, B> {
-    /// The table at this instant, and the mirror, which is no more. The flags are cleared. Calls `also` at the instant.
+    /// Ends the recording: returns the table at this instant, and the mirror, which is no longer in use. Clears the
+    /// flags. Calls `also` at the instant.
     fn stop(&mut self, also: impl FnOnce()) -> (Result<Image, NoMemory>, Option<TryBox<Chunks>>) {
         let table = self.table;
-        // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle. Whoever adds
-        // words uses the mirror meanwhile.
+        // With the removal mutex, because the counts of doubled entries fit the entries of the table at the end of a
+        // sweep or of a merge, and not in the middle. With the growth mutex, because a thread that adds words uses the
+        // mirror meanwhile.
         let (_removing, mut splitting) = self.held.take().unwrap_or_else(|| table.hold());
         let mut doubled_of: Result<Vec<Counted>, NoMemory> = try_with_capacity(splitting.len());
-        // Nobody else changes it while the mutexes are held.
+        // No other thread changes the counts while the mutexes are held.
         let mut copy = |of_table: &mut Splitting<'_>| {
             if let Ok(copied) = &mut doubled_of {
                 copied.clear();
@@ -105,7 +108,7 @@ impl<B: Buckets> Recording<'_, B> {
         }
         let image = doubled_of.map(|doubled_of| Image {
             sizes: table.sizes(),
-            // No generation begins while the mutex is held.
+            // No generation begins while the removal mutex is held.
             generations: table.generations(),
             occupied: table.stripes().occupied(),
             stashed: Vec::new(),
@@ -114,7 +117,7 @@ impl<B: Buckets> Recording<'_, B> {
         });
         also();
         locked.stop_recording();
-        // Another thread uses it only while it holds a stripe, or adds words.
+        // Another thread uses the mirror only while it holds a stripe, or adds words.
         (image, table.shared.mirror.words.write().take())
     }
 }
@@ -128,7 +131,7 @@ impl<B: Buckets> Drop for Recording<'_, B> {
 }
 
 impl<B: Buckets> State<B> {
-    /// The table at one instant during the call.
+    /// Takes an image of the table at one instant during the call.
     ///
     /// Blocks while another thread takes an image, and as writers do.
     fn take_image(&self) -> Result<Image, Error> {
@@ -146,7 +149,7 @@ impl<B: Buckets> State<B> {
         self.with_mirror(|mirror| self.copy_into(mirror));
         let mut stash = Copied::new();
         self.copy_stash(&mut stash)?;
-        // Only what has changed since: a copy of many entries takes long.
+        // Copies only the shards that have changed since: a copy of many entries takes long.
         let mut again = Ok(());
         let (image, mirror) = recording.stop(|| again = self.copy_stash(&mut stash));
         let mut image = image?;
@@ -158,12 +161,12 @@ impl<B: Buckets> State<B> {
         Ok(image)
     }
 
-    /// A mirror with all words that the table has.
+    /// Publishes a mirror with all words that the table has.
     pub(in crate::table) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
         let is_short = self.buckets.is_short();
         let held = is_short.then(|| self.hold());
         let splitting = (!is_short).then(|| self.shared.doubled.lock());
-        // All words that the table has now. Whoever adds some from now on adds them here as well.
+        // All words that the table has now. A thread that adds words from now on adds them to the mirror as well.
         let mirror = TryBox::try_new(Chunks::new())?;
         mirror.try_reach(self.buckets.reached())?;
         let present = self.present();
@@ -177,30 +180,30 @@ impl<B: Buckets> State<B> {
         Ok(recording)
     }
 
-    /// Nobody else removes a value, merges or splits meanwhile.
+    /// Locks the removal mutex and the growth mutex: no other thread removes a value, merges or splits meanwhile.
     fn hold(&self) -> Held<'_> {
         let removing = self.lock_removing();
         (removing, self.shared.doubled.lock())
     }
 
-    /// Whether a snapshot is taken.
+    /// Returns whether a snapshot is being taken.
     pub(in crate::table) fn is_recorded(&self) -> bool {
         self.shared.mirror.words.read().is_some()
     }
 
-    /// What `with` does with the mirror, which is there.
+    /// Calls `with` with the mirror, which is there, and returns the result.
     fn with_mirror<R>(&self, with: impl FnOnce(&Chunks) -> R) -> R {
         with(self.shared.mirror.words.read().as_deref().expect("the mirror exists"))
     }
 
-    /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a
-    /// mirror: before the table has them. Called while no stripe is held, by the thread that splits.
+    /// Allocates the missing words of the mirror for the first `buckets` buckets, if there is a mirror, before the
+    /// table has them. Called while no stripe is held, by the thread that splits.
     pub(in crate::table) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
         let mirror = self.shared.mirror.words.read();
         mirror.as_ref().map_or(Ok(()), |mirror| mirror.try_reach(buckets))
     }
 
-    /// Copies the word of a bucket, after it was stored in the table. The bucket's stripe is locked and
+    /// Copies the word of a bucket to the mirror, after it was stored in the table. The bucket's stripe is locked and
     /// its flag is set.
     #[cold]
     #[inline(never)]
@@ -212,8 +215,8 @@ impl<B: Buckets> State<B> {
         });
     }
 
-    /// Copies every word, when the flags of all stripes are set. Later splits store the words of their new
-    /// buckets in the mirror themselves.
+    /// Copies every word to the mirror, when the flags of all stripes are set. Later splits store the words of their
+    /// new buckets in the mirror themselves.
     fn copy_into(&self, mirror: &Chunks) {
         let (present, words, copies) = (self.present(), self.buckets.words(), mirror.view());
         for first in (0..present).step_by(BLOCK) {
@@ -239,7 +242,8 @@ impl<B: Buckets> State<B> {
 }
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// The table at one instant during the call. It has grown as if there had been no mirror when the call returns.
+    /// Takes an image of the table at one instant during the call. When the call returns, the table has grown as if
+    /// there had been no mirror.
     ///
     /// Blocks while another thread takes an image, and as writers and splits do.
     pub(crate) fn image(self) -> Result<Image, Error> {
@@ -253,17 +257,17 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.count_in(self.stripes());
     }
 
-    /// Counts the slots in use in these stripes, which no other thread has, while nobody writes.
+    /// Counts the slots in use in these stripes. No other thread has the stripes, and nobody writes meanwhile.
     pub(in crate::table) fn count_in(self, stripes: &Stripes) {
         let words = (0..self.present()).map(self.buckets.words());
         for (bucket, word) in words.enumerate() {
-            // Relaxed: who calls this has synchronized with all writers.
+            // Relaxed: the caller has synchronized with all writers.
             stripes.count(bucket, F::from_bits(word.load(Ordering::Relaxed)).in_use());
         }
     }
 }
 
-/// Relaxed: either the stripe of the bucket orders this with other stores in these words, or the fence
+/// Copies a word. Relaxed: either the stripe of the bucket orders this with other stores in these words, or the fence
 /// and the comparison of `copy_into` do.
 #[inline]
 fn copy(word: &AtomicU64, to: &AtomicU64) {
@@ -293,8 +297,7 @@ mod tests {
     type Hook = dyn FnMut(&[&AtomicU64]);
 
     std::thread_local! {
-        /// Called by a snapshot of this thread with each block of the mirror, when it is copied and not
-        /// compared yet.
+        /// Called by a snapshot of this thread with each block of the mirror that is copied and not compared yet.
         static COPIED: RefCell<Box<Hook>> = RefCell::new(Box::new(|_| {}));
     }
 
@@ -302,7 +305,7 @@ mod tests {
         COPIED.with_borrow_mut(|hook| hook(&block.collect::<Vec<_>>()));
     }
 
-    /// An image, by a thread that has this hook.
+    /// Takes an image on a thread that has this hook.
     fn image_with<B: Buckets>(
         table: Table<'_, Fp16x4, B>,
         hook: impl FnMut(&[&AtomicU64]) + Send + 'static,
@@ -332,7 +335,7 @@ mod tests {
             table.stripes().start_recording();
             let locked = table.lock_stripes([99]);
             assert!(locked.is_recorded(99));
-            // While it holds a stripe.
+            // While the thread holds a stripe.
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
@@ -384,7 +387,7 @@ mod tests {
         assert!(image.words().eq(words(table)));
     }
 
-    /// Its words would be replaced, and nothing is replaced while there is a mirror.
+    /// The words of a short table would be replaced, and nothing is replaced while there is a mirror.
     #[test]
     fn a_short_table_does_not_grow_while_a_snapshot_is_taken() {
         for (buckets, is_short) in [(32, true), (2 << 10, false)] {
@@ -401,7 +404,7 @@ mod tests {
         }
     }
 
-    /// What its mirror has no memory for changes nothing in the table. Without the mirror it grows.
+    /// Words for which the mirror has no memory change nothing in the table. Without the mirror the table grows.
     #[test]
     fn growth_ends_where_the_mirror_has_no_memory() {
         const FIRST: usize = 1 << 12;
@@ -417,7 +420,7 @@ mod tests {
         assert_eq!((table.present(), table.buckets.reached()), (5000, 5 << 10));
     }
 
-    /// Also where the first insert after the snapshot splits nothing, since there is room for all.
+    /// Also if the first insert after the snapshot splits nothing, since there is room for all items.
     #[test]
     fn a_table_that_grows_beside_a_snapshot_is_widened_after_it() {
         const MOST: usize = 1 << 16;
@@ -427,7 +430,7 @@ mod tests {
         let image = image_with(table, move |_| {
             if !mem::replace(&mut has_grown, true) {
                 table.grow_to(MOST as u64).unwrap();
-                // Its flags are set.
+                // The flags of its stripes are set.
                 assert_eq!(table.stripes().len(), Control::stripes(1 << 10, MOST as u64));
             }
         });
@@ -440,8 +443,8 @@ mod tests {
         assert!(table.restored().unwrap().stripes().counts().eq(table.stripes().counts()));
     }
 
-    /// In the middle of a hop an entry may be counted nowhere. What is doubled is limited when all stripes are held:
-    /// then nothing moves.
+    /// In the middle of a hop an entry may be counted nowhere. So the count of doubled entries is limited while all
+    /// stripes are held: then nothing moves.
     #[test]
     fn what_is_doubled_is_limited_between_two_moves() {
         let table = Table::<Fp16x4, GrowingBuckets>::try_new(64, 64).unwrap();
@@ -458,7 +461,7 @@ mod tests {
                 drop(table.publish_mirror().unwrap().stop(|| {}));
                 send.send(()).unwrap();
             });
-            // It waits for the stripe.
+            // The call waits for the stripe.
             let waited = receive.recv_timeout(Duration::from_millis(100));
             locked.occupy(bucket, 1);
             drop(locked);
@@ -467,7 +470,7 @@ mod tests {
         assert_eq!((table.doubled(), table.len()), (doubled, 0));
     }
 
-    /// In tables with more buckets than stripes, of which a growing one has several chunks.
+    /// For tables with more buckets than stripes; the growing ones have several chunks.
     #[test]
     fn restored_stripes_count_their_own_buckets() {
         fn check<B: Buckets<Values = NoValues> + 'static>(first: usize, max_buckets: usize) {
@@ -483,14 +486,14 @@ mod tests {
         }
     }
 
-    /// A page fault takes as long as hundreds of stores: none is left for those who hold a stripe.
+    /// A page fault takes as long as hundreds of stores: it must not happen to a thread that holds a stripe.
     #[cfg(target_os = "linux")]
     #[test]
     fn the_mirror_has_its_pages_before_a_stripe_is_taken() {
         use std::fs::File;
         use std::os::unix::fs::FileExt;
 
-        // 40 MiB: memory that no allocator has had in use before.
+        // 40 MiB: memory that no allocator has used before.
         const BUCKETS: usize = 5 << 20;
         const PAGE: usize = 4096;
         let table = &Table::<Fp16x4>::try_new(BUCKETS, BUCKETS).unwrap();

@@ -1,9 +1,9 @@
-//! Merging: all that another table holds, into this one.
+//! Merging: inserts all entries of another table into this one.
 //!
-//! **Invariant:** a merge that fails takes out again what it has stored, and nothing else.
+//! **Invariant:** a merge that fails removes the entries that it has stored, and no others.
 //!
-//! The other table may have another size, if both grow. Then an entry may know less of its position than the buckets
-//! tell here: it is doubled, as a split would have done.
+//! If both tables grow, the other one may have another size. Then an entry may know fewer bits of its position than the
+//! buckets here tell: it is doubled, as a split would have done.
 
 use super::image::Image;
 use crate::error::{Error, InsertError};
@@ -19,11 +19,11 @@ use crate::table::shared::doubled::{Counted, Counts};
 use crate::table::{Attempt, Buckets, Stashed, Table};
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
-    /// image. Each copy is an insert, and each that is taken back a removal.
+    /// Inserts all entries of the image, or none. A table of fixed size has as many buckets as the table of the image.
+    /// Each copy is an insert of its own, and each copy that is taken back is a removal.
     pub(crate) fn merge(self, image: &Image, max_capacity: u64) -> Result<(), Error> {
         let storing = self.turns.take_to_store();
-        // What is doubled is counted at the end: until then no snapshot is taken, and no value is removed.
+        // Doubled entries are counted at the end: until then no snapshot is taken, and no value is removed.
         let _removing = self.lock_removing();
         if self.takes_too_much(image, max_capacity) {
             return Err(Error::OtherTooSmall);
@@ -32,7 +32,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let (entries, doubled) = (image.entries(), image.doubled().entries);
         let items = self.entries() + entries.saturating_sub(doubled) as usize;
         self.grow_for(items).map_err(|_| InsertError::NoMemoryToStore)?;
-        // How much slots can know of a position: as long as the merge takes, no less.
+        // The number of bits of a position that slots can know. It does not get smaller during the merge.
         let least = self.buckets.known_bits();
         self.name_doubled(&image.doubled_of)?;
         let (mut added, mut steps) = (0, self.turns.steps_to_store(storing));
@@ -47,7 +47,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                 }
             }
         }
-        // Which entries of the image are doubled, nobody knows: of these as many were added as of all.
+        // The image does not tell which of its entries are doubled: the same share of them was added as of all entries.
         let share = |doubled: u64| {
             (u128::from(doubled) * u128::from(added.min(entries))) / u128::from(entries.max(1))
         };
@@ -59,8 +59,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// Returns how much more the entries of the image weigh than those of as many inserts would; or an error if the
-    /// table, when it is full, would have a higher rate than the builder was given.
+    /// Returns how much more the entries of the image weigh than those of as many inserts would. Returns an error if
+    /// the table, when it is full, would have a higher rate than the builder was given.
     fn keep_promised_rate(self, image: &Image, max_capacity: u64) -> Result<f64, Error> {
         let sizing = self.sizing();
         let present = self.entries() as u64;
@@ -81,9 +81,11 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(weighs_more)
     }
 
-    /// Whether so little is known of the entries of the image that they would take too many slots at the maximum size of
-    /// this table, since each level doubles them again: so many that it had no room for `max_capacity` items; or if it
-    /// grows without an end, that it did not grow any more.
+    /// Returns whether the entries of the image know so little that they would take too many slots at the maximum size
+    /// of this table, since each level doubles them again. This is the case
+    ///
+    /// * in a table that has a maximum, if it would then have no room for `max_capacity` items;
+    /// * in a table that grows without an end, if it would then not grow any more.
     fn takes_too_much(self, image: &Image, max_capacity: u64) -> bool {
         self.buckets.growing().is_some_and(|growing| {
             let known = self.entries_of(image).map(|entry| entry.place.entry.known());
@@ -97,7 +99,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         })
     }
 
-    /// Memory to count entries with these values that are no items of their own. The values are in ascending order.
+    /// Allocates memory to count doubled entries with these values. The values are in ascending order.
     fn name_doubled(self, values: &[Counted]) -> Result<(), InsertError> {
         let mut splitting = self.shared.doubled.lock();
         let reserved = splitting.reserve(values.len(), self.value_bits());
@@ -106,9 +108,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// The copies of an entry, doubled until as much is known of its parts as their buckets tell; all parts, or none.
-    /// Says how many slots and entries of the stash they take that are not counted as doubled: none if each part is a
-    /// further copy of one in the stash.
+    /// Inserts the copies of an entry, doubled until its parts know as many bits as their buckets tell: all parts, or
+    /// none. Returns how many slots and entries of the stash they take that are not counted as doubled: 0 if each part
+    /// is a further copy of an entry in the stash.
     fn insert_parts(
         self,
         entry: Stashed,
@@ -132,8 +134,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(of_low.max(of_high))
     }
 
-    /// All copies of an entry, or none: one as every insert, and all others into the stash. Says how many slots and
-    /// entries of the stash they take. `Ok(None)`: less is known of its position than its buckets tell.
+    /// Inserts all copies of an entry, or none: the first as every insert does, and all others into the stash. Returns
+    /// how many slots and entries of the stash they take. `Ok(None)`: the entry knows fewer bits of its position than
+    /// its buckets tell.
     fn insert_copies(
         self,
         entry: Stashed,
@@ -158,12 +161,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(Some(added))
     }
 
-    /// Takes the copies of an entry back that were stored. Says how many there were that were not counted as doubled, and
-    /// how many slots and entries of the stash they took. What is not there as it was stored has been doubled, by this
-    /// merge or by a split: then both parts are taken back.
+    /// Removes the copies of an entry that were stored. Returns how many of them were not counted as doubled, and how
+    /// many slots and entries of the stash they took. A copy that is not there as it was stored has been doubled, by
+    /// this merge or by a split: then both parts are removed.
     ///
-    /// An entry of the table that is equal to one of these may go in its place. Other threads may have removed some:
-    /// then there are fewer.
+    /// An equal entry of the table may be removed in place of a copy. Other threads may have removed some copies: then
+    /// there are fewer.
     fn take_parts_back(self, entry: Stashed, least: u32) -> Counts {
         let Stashed { place, copies } = entry;
         self.turns.take_locked();
@@ -175,22 +178,22 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let parts = halves(Stashed { copies: rest, ..entry });
         let [low, high] = both(parts, |part| self.take_parts_back(part, least));
         let value = self.value_in(place.entry.bits().into());
-        // Of copies that are no items of their own there were as many as of the part of which more is left: another
-        // thread may have removed some of the other one.
+        // There were as many doubled copies as copies of the part of which more are left: another thread may have
+        // removed some of the other part.
         let copies = low.copies.max(high.copies);
         self.shared.doubled.lock().subtract(value, Counts { copies, ..low.min(high) });
         taken += low.max(high);
         taken
     }
 
-    /// Whether as much is known of this entry as its buckets tell, and as all entries know.
+    /// Returns whether this entry knows as many bits as its buckets tell, and as all entries know.
     fn is_known(self, place: Place) -> bool {
         let places = self.geometry().key_of(place).places();
         let common = self.buckets.common_bits();
         place.entry.known() >= common && is_known_by::<F, _>(places, self.locate(places))
     }
 
-    /// The entries that the image holds, in the order of its buckets, and those of its stash.
+    /// Returns the entries of the image, in the order of its buckets, and then those of its stash.
     fn entries_of(self, image: &Image) -> impl Iterator<Item = Stashed> {
         let (_, placement) = B::Placing::placed::<F>(image.sizes, self.buckets.values());
         let in_buckets = image.words().enumerate().flat_map(move |(number, word)| {
@@ -202,7 +205,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 }
 
-/// The two entries that a split makes of one that knows nothing beyond its bucket.
+/// Returns the two entries that a split makes of an entry that knows nothing beyond its bucket.
 fn halves(Stashed { place: Place { position, entry }, copies }: Stashed) -> [Stashed; 2] {
     let known = entry.known();
     let entry = Entry::knowing(entry.bits().into(), known + 1);
@@ -230,7 +233,7 @@ mod tests {
         table.insert_parts(entry, least, &mut steps)
     }
 
-    /// All entries that a table holds, whichever of its buckets each is in.
+    /// Returns all entries of a table, whichever of its buckets each is in.
     fn entries(table: Table<'_, Fp16x4, GrowingBuckets>) -> Vec<(u64, u32, u32)> {
         let image = table.image().unwrap();
         let entry = |place: Place| {
@@ -243,7 +246,7 @@ mod tests {
         entries
     }
 
-    /// Of three copies one is in a bucket, which a split has doubled, and two are in the stash. A longer entry that is
+    /// One of three copies is in a bucket, and a split has doubled it; two are in the stash. A longer entry that is
     /// equal to a part stays.
     #[test]
     fn no_more_parts_are_taken_back_than_were_doubled() {
@@ -265,7 +268,7 @@ mod tests {
         assert_eq!(entries(table), [(place.position, place.entry.bits(), level + 1)]);
     }
 
-    /// The table makes room for the entries of both, and not for more.
+    /// The table makes room for the entries of both tables, and not for more.
     #[test]
     fn a_merge_grows_as_far_as_inserts() {
         let [one, other, both] =
@@ -279,8 +282,8 @@ mod tests {
         assert!(merged.abs_diff(inserted) < inserted / 8, "{merged} buckets, and {inserted}");
     }
 
-    /// The image has short entries of items of which the table has long ones: what is taken back is what was
-    /// stored.
+    /// The image has short entries of items of which the table has long ones: the merge takes back the entries that it
+    /// has stored.
     #[test]
     fn a_merge_that_fails_takes_no_longer_entry_back() {
         let (first, max_buckets) = (256, 1024);
@@ -313,7 +316,8 @@ mod tests {
         assert_eq!((table.len(), table.doubled()), (10, Counts::default()));
     }
 
-    /// The first copy finds room, and the table is full then: that copy is taken back, and none that was there.
+    /// The first copy finds room, and then the table is full. The merge takes this copy back, and no copy that was
+    /// there before.
     #[test]
     fn no_more_copies_are_taken_back_than_were_stored() {
         let table = Table::<Fp16x4>::try_new(64, 64).unwrap();
@@ -328,8 +332,8 @@ mod tests {
         assert_eq!((table.count(key), table.len()), (2, len));
     }
 
-    /// A table that began with fewer buckets has entries that know less than all must here: they are doubled until they
-    /// know as much.
+    /// A table that began with fewer buckets has entries that know fewer bits than all entries must know here. They are
+    /// doubled until they know as many.
     #[test]
     fn what_is_merged_knows_as_much_as_all_entries() {
         let [from, into] = [2, 32].map(|first| {
@@ -350,8 +354,8 @@ mod tests {
         assert!((0..5).all(|hash| into.contains_pair(into.key_of(pair(hash)))));
     }
 
-    /// Growth beside a merge begins another level, at which a new slot knows more: what is taken back are the slots of
-    /// before.
+    /// Growth beside a merge begins another level, at which a new slot knows more bits. The merge takes back the slots
+    /// from before that.
     #[test]
     fn what_knows_as_much_as_slots_did_is_taken_back() {
         let table = Table::<Fp16x4, GrowingBuckets>::try_new(64, 1 << 10).unwrap();
@@ -369,8 +373,8 @@ mod tests {
         assert_eq!((table.len(), table.occupied(), table.stashed_copies()), (0, 0, 0));
     }
 
-    /// An image with doubled entries, merged again and again: each time all of its copies are counted, and as many of its
-    /// entries as found a place of their own. What it takes back is not counted.
+    /// An image with doubled entries is merged again and again. Each time all of its copies are counted, and those of
+    /// its entries that found a place of their own. A copy that is taken back is not counted.
     #[test]
     fn what_a_merge_adds_to_doubled_entries() {
         // A new entry knows one bit beyond its bucket.
@@ -390,14 +394,15 @@ mod tests {
         for merges in 1..=60 {
             into.merge(&image, 0).unwrap();
             assert_eq!(into.len(), 20 * merges);
-            // Of each pair 16 entries, each in up to eight slots and in the stash.
+            // Each pair has 16 entries, each in up to eight slots and in the stash.
             let (all, own) = (into.counts().entries, into.entries());
             assert!((20 * merges.min(4)..=20 * 9).contains(&own), "{own} of {all}");
             assert!((16 * own as u64).abs_diff(all) <= all / 8, "{own} of {all}");
         }
         let (counts, doubled) = (into.counts(), into.doubled());
         assert!(counts.copies > 5 * counts.entries, "{counts:?}");
-        // What is taken back is not counted any more: of some others, for a part of which there is room.
+        // A copy that is taken back is no longer counted: here, some copies of other items have parts for which there
+        // is room.
         let other = |hash| into.key_of(Pair { hash: geometry::mix(hash), value: 1 });
         let stored = (1000..10_000).map(other).take_while(|&key| into.insert(key).is_ok());
         assert!((1000..9000).contains(&stored.count()), "it is full now");
@@ -405,7 +410,7 @@ mod tests {
         let before = (into.counts(), into.doubled());
         assert_eq!(into.merge(&others.image().unwrap(), 0), Err(Error::Full));
         assert_eq!((into.counts(), into.doubled()), before);
-        // Each value is gone with all that was counted of it.
+        // The removal of a value also removes all that was counted for it.
         for value in 0..3 {
             into.remove_value(value);
         }

@@ -1,27 +1,27 @@
-//! Removal of a value: all entries that have it, while other threads use the table.
+//! Removal of a value: removes all entries with this value, while other threads use the table.
 //!
-//! **Invariant:** while a value is *retiring*, no entry that has it gets from a bucket that was not swept yet to one
-//! that was.
+//! **Invariant:** while a value is *retiring*, no entry with this value gets from a bucket that was not swept yet to
+//! one that was.
 //!
-//! Whoever removes a value holds the mutex `removing` (and so do a merge, a `clear`, and a snapshot at its instant),
-//! and
+//! A thread that removes a value holds the removal mutex (`removing`). A merge, a `clear`, and a snapshot at its
+//! instant hold it, too. The thread
 //!
 //! 1. publishes the value as retiring,
 //! 2. locks and unlocks each stripe,
-//! 3. sweeps: clears the entries with this value, bucket by bucket up to the extent as it is by now, each bucket under
-//!    its stripe, and bumps the version of each of them before; then takes those out of the stash, each under both of
-//!    its stripes,
+//! 3. sweeps: clears the entries with this value, bucket by bucket up to the extent of that time, each bucket under its
+//!    stripe, and bumps the version of each of these entries before; then takes such entries out of the stash, each
+//!    under both of its stripes,
 //! 4. corrects the count of doubled entries, while no split can double one with this value,
 //! 5. takes the value back,
 //! 6. locks and unlocks each stripe again.
 //!
-//! Whoever moves an entry (a kick, a split, the way back from the stash) reads which value is retiring while it holds
-//! all stripes of the move. If it is that of the entry, the entry is *dropped*: removed in place of being moved. A move
-//! that took a stripe after step 2 has read the value; all others have ended before step 3. And a word that has no such
-//! entry after step 2 gets none by a move: so a bucket is read without a lock first.
+//! A thread that moves an entry (a kick, a split, the way back from the stash) reads the retiring value while it holds
+//! all stripes of the move. If the entry has this value, the thread *drops* it: removes it in place of moving it. A
+//! move that took a stripe after step 2 has read the value. All other moves have ended before step 3. A word that has
+//! no such entry after step 2 gets none by a move, so the sweep first reads a bucket without a lock.
 //!
-//! An entry that gets the value meanwhile may stay, or be dropped by a move. Step 6 waits for such a move: when the
-//! call has returned, it removes nothing any more.
+//! An entry that gets the value meanwhile may stay, or a move may drop it. Step 6 waits for such a move: when the call
+//! has returned, nothing more is removed because of it.
 
 use crate::layout::{Encoding, Slot};
 use crate::sizing::in_address_space;
@@ -34,30 +34,31 @@ use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, State, Table};
 
 impl<B: Buckets> State<B> {
-    /// The mutex of those who remove a value, merge, clear the table, or end a snapshot.
+    /// Locks the removal mutex: one thread at a time removes a value, merges, clears the table, or ends a snapshot.
     pub(in crate::table) fn lock_removing(&self) -> MutexGuard<'_, ()> {
         self.turns.lock(&self.shared.retiring.removing)
     }
 
-    /// From now on this value retires, or none.
+    /// Sets the value that is retiring, or clears it.
     pub(crate) fn retire(&self, value: Option<u32>) {
         let retiring = value.map_or(0, |value| u64::from(value) + 1);
         // Release: pairs with the load in `is_retiring`.
         self.shared.retiring.value.store(retiring, Ordering::Release);
     }
 
-    /// Some entries with the value that is retiring are dropped. Called before the store that takes them out of a word,
-    /// or, of the stash, while the stripes are held for which step 6 waits.
+    /// Counts dropped entries with the retiring value. Called before the store that takes them out of a word. For the
+    /// stash, called while the stripes are held for which step 6 waits.
     pub(in crate::table) fn add_dropped(&self, entries: u64) {
-        // Relaxed: whoever sees a word without them has synchronized with that store.
+        // Relaxed: a thread that sees a word without these entries has synchronized with that store.
         self.shared.retiring.dropped.fetch_add(entries, Ordering::Relaxed);
     }
 
-    /// No entry has this value any more. Says how many copies of those that had it are no items of their own.
+    /// Forgets the doubled entries with `value`, when no entry has it any more. Returns how many copies with it were
+    /// not items of their own.
     fn forget_doubled(&self, value: u32) -> u64 {
         let mut splitting = self.shared.doubled.lock();
         let doubled = splitting.forget(value);
-        // As it looks: it is exact while all stripes are held.
+        // The counts may be stale; under all stripes they are exact.
         if splitting.all().beyond(self.counts()) != Counts::default() {
             let _locked = self.lock_all();
             splitting.limit(self.counts());
@@ -65,47 +66,51 @@ impl<B: Buckets> State<B> {
         doubled.copies
     }
 
-    /// How many entries were dropped since it was asked last.
+    /// Returns the number of entries that were dropped since the last call.
     fn take_dropped(&self) -> u64 {
         let dropped = self.shared.retiring.dropped.load(Ordering::Relaxed);
-        // Others may add to it meanwhile.
+        // Other threads may add to it meanwhile.
         self.shared.retiring.dropped.fetch_add(dropped.wrapping_neg(), Ordering::Relaxed);
         dropped
     }
 }
 
-/// For those who move an entry, while they hold all stripes of the move.
+/// For threads that move an entry, while they hold all stripes of the move.
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// The value in what a slot or a cell of the stash holds; 0 in a filter.
+    /// Returns the value in the bits of a slot or of a cell of the stash; 0 in a filter.
     #[inline]
     pub(in crate::table) fn value_in(self, bits: u64) -> u32 {
         (bits >> (F::BITS - self.value_bits())) as u32
     }
 
-    /// Whether what a slot or a cell of the stash holds is to be dropped.
+    /// Returns whether the entry with these bits, of a slot or of a cell of the stash, is to be dropped.
     #[inline]
     pub(in crate::table) fn is_retiring(self, bits: u64) -> bool {
-        // Acquire: whoever drops an entry before step 2 of the sweep passes on to lookups, with the bump, what was
-        // stored before the sweep began, as the sweep itself does.
+        // Acquire: a thread that drops an entry before step 2 of the sweep passes on to lookups, with the bump, all
+        // that was stored before the sweep began, as the sweep itself does.
         let retiring = || self.shared.retiring.value.load(Ordering::Acquire);
         B::Values::ANY && retiring() == u64::from(self.value_in(bits)) + 1
     }
 
-    /// Says whether a value is retiring, if it was so when the stripes that the caller holds were passed in step 2.
+    /// Returns whether a value is retiring. The caller is certain to see a value that was retiring when step 2 passed
+    /// the stripes that it holds.
     #[inline]
     pub(in crate::table) fn is_any_retiring(self) -> bool {
         // Relaxed: the stripes order it. Before an entry is dropped, `is_retiring` asks again.
         B::Values::ANY && self.shared.retiring.value.load(Ordering::Relaxed) != 0
     }
 
-    /// Called before an entry of this version group is dropped, under the stripe of its bucket.
+    /// Counts a dropped entry of this version group, and bumps the version. Called before the entry is dropped, under
+    /// the stripe of its bucket.
     pub(in crate::table) fn before_drop(self, group: usize) {
         self.add_dropped(1);
-        // For the reason given in `store_changed` in `remove`: the other bucket may hold another entry of the key.
+        // For the reason given in `store_changed` in `items/remove.rs`: the other bucket may hold another entry of the
+        // key.
         self.versions().bump(group);
     }
 
-    /// Drops the entry of an item that was to leave `bucket` for a new one: what else is there is in `rest`.
+    /// Drops the entry with `key` that was to make way for `new` in `bucket`. `rest` is the word of the bucket without
+    /// this entry.
     #[cold]
     #[inline(never)]
     pub(in crate::table) fn drop_retiring<G>(
@@ -118,7 +123,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     ) {
         self.before_drop(self.geometry().version_group(key));
         let with_new = new.and_then(|new| rest.with(new));
-        // SeqCst: the removal takes effect here, and the insert of the new one.
+        // SeqCst: the removal takes effect here, and the insert of `new`.
         self.store_word(locked, bucket, with_new.unwrap_or(rest), Ordering::SeqCst);
         if with_new.is_none() {
             locked.vacate(bucket, 1);
@@ -127,27 +132,27 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 }
 
 impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
-    /// Removes all entries that have this value when it is called, and no others but those that get it meanwhile.
-    /// Returns how many.
+    /// Removes all entries that have this value when it is called, and no others except those that get it meanwhile.
+    /// Returns how many it has removed.
     pub(crate) fn remove_value(self, value: u32) -> usize {
         self.turns.take_locked();
         let _removing = self.lock_removing();
         let removed = self.remove_retiring(value);
-        // Whoever has read the value still drops an entry that got it meanwhile.
+        // Waits for threads that have read the value: they still drop an entry that got it meanwhile.
         self.pass_all();
         in_address_space(removed + self.take_dropped())
     }
 
-    /// Steps 1 to 5, while the mutex is held.
+    /// Does steps 1 to 5, and returns the number of removed items. The caller holds the removal mutex.
     pub(in crate::table) fn remove_retiring(self, value: u32) -> u64 {
         self.retire(Some(value));
         self.pass_all();
-        // Where entries were moved before: no move takes one any further.
+        // All buckets that such entries can be in: after step 2 no move takes one to another bucket.
         let present = self.present();
         let word = self.buckets.words();
         let retires = |slot: Slot| self.value_in(slot.bits()) == value;
         let any_retires = |&bucket: &usize| {
-            // Acquire: with the word comes the number of entries that were dropped from it.
+            // Acquire: the word comes with the number of entries that were dropped from it.
             let word = F::from_bits(word(bucket).load(Ordering::Acquire));
             word.slots_in_use().any(retires)
         };
@@ -165,7 +170,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         removed.saturating_sub(doubled)
     }
 
-    /// Clears the entries in a bucket that retire, and says how many there were.
+    /// Clears the retiring entries of a bucket, and returns how many there were.
     fn sweep(self, bucket: usize, retires: impl Fn(Slot) -> bool) -> usize {
         let locked = self.lock_stripes([bucket]);
         let read = Bucket::at(self.buckets.placement(), bucket);
@@ -201,8 +206,8 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
-    /// In the middle of a hop an entry may be counted nowhere. What is doubled is limited when all stripes are held:
-    /// then nothing moves.
+    /// In the middle of a hop an entry may be counted nowhere. So the count of doubled entries is limited while all
+    /// stripes are held: then nothing moves.
     #[test]
     fn what_is_doubled_is_limited_between_two_moves() {
         let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
@@ -222,7 +227,7 @@ mod tests {
                 table.forget_doubled(3);
                 send.send(()).unwrap();
             });
-            // It waits for the stripe.
+            // The call waits for the stripe.
             let waited = receive.recv_timeout(Duration::from_millis(100));
             locked.occupy(bucket, 1);
             drop(locked);
