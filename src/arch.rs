@@ -1,8 +1,9 @@
-//! Lanes of words, and what some processors have an instruction for: comparing all lanes of two words at
-//! once, and asking for a cache line early.
+//! Operations on the lanes of words, and those for which some processors have an instruction: comparing all lanes of
+//! two words at once, and prefetching a cache line.
 //!
-//! Each function of the second kind exists in [`portable`] for every processor, and again in `x86_64` and `aarch64`
-//! for these; the choice is made at compile time. `--cfg coucal_portable` takes the portable ones everywhere.
+//! Each function of the second kind exists in [`portable`] for every processor, and in `x86_64` and `aarch64` for these
+//! processors. The choice is made at compile time. With `--cfg coucal_portable` the portable functions are used
+//! everywhere.
 
 #[cfg(all(target_arch = "aarch64", not(miri), not(coucal_portable)))]
 mod aarch64;
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
     use crate::random::{Random, random};
 
-    /// Words in which lanes equal a value often, one of them among the values that are given.
+    /// Generates a word whose lanes often equal `values[0]`, or differ from `values[1]` in one bit.
     fn words<const BITS: u32, const SLOTS: usize>(random: &mut Random, values: [u64; 2]) -> u64 {
         (0..SLOTS).fold(0, |word, _| {
             let lane = match random.random_range(0..16) {
@@ -51,14 +52,14 @@ mod tests {
         let mut random = random(BITS.into());
         let mut matched = [0; 3];
         for _ in 0..100_000 {
-            // The highest bit of a lane belongs to no mask: it has the mark.
+            // The mask does not contain the highest bit of a lane, since the mark is there.
             let value = random.next_u64() & lane;
             let mask = lane >> random.random_range(1..=BITS / 2);
             let value = if value == 0 { 1 } else { value };
             let ring_bits = random.random_range(2..BITS);
             let ring = Ring { bits: ring_bits, head: random.random_range(0..ring_bits) };
             let untold = [(); 2].map(|()| random.next_u64());
-            // What a slot with this core and all bits of one of the buckets has in its ring, turned or not.
+            // The ring of a slot that has this core, and knows all bits of one of the buckets: rotated or not.
             let core = value & !ring.mask();
             let [a, b] = [(); 2].map(|()| {
                 words::<BITS, SLOTS>(&mut random, [value, core | untold[0] & ring.mask()])
@@ -70,7 +71,7 @@ mod tests {
             let marks = equal_lanes::<BITS, SLOTS>([a, b], value, mask);
             let expected = portable::equal_lanes::<BITS, SLOTS>([a, b], value, mask);
             assert_eq!((marks.both, marks.second), (expected.both, expected.second));
-            // All bits below a value, of which the ring has none.
+            // All bits below a value. The ring is among them.
             let below = lane >> random.random_range(0..=BITS - ring_bits);
             let below = random.random_bool(0.5).then_some(below);
             let sought = Query { ring, core, untold, mask: below };

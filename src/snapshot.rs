@@ -1,7 +1,7 @@
 //! Snapshots: a filter or a maplet as bytes, and back.
 //!
-//! **Invariant:** no filter comes of bytes before all of them were validated: it is one that this crate could have
-//! made, or there is an error.
+//! **Invariant:** all bytes are validated before a filter is made of them. The result is a filter that this crate could
+//! have made, or an error.
 
 pub(crate) mod format;
 #[cfg(feature = "serde")]
@@ -24,25 +24,26 @@ use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::placing::entry::Values;
 use crate::table::{Stashed, State};
 
-/// Bytes that a reader is asked for at first.
+/// The maximum number of bytes that the first read after the header asks for.
 const FIRST_READ: usize = 1 << 13;
 
 /// A [`CuckooFilter`](crate::CuckooFilter), a [`CuckooMaplet`](crate::CuckooMaplet), or an
-/// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter), as it was at one instant; made by its method
-/// [`snapshot`](crate::CuckooFilter::snapshot), or read from bytes. What is said of filters here holds for the others,
-/// too.
+/// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter), as it was at one instant. The method
+/// [`snapshot`](crate::CuckooFilter::snapshot) of each of these types takes one, and it can be read from bytes. This
+/// page says "filter" for all of them.
 ///
-/// It is its bytes, and nothing else: the entries of the filter, and a check of the hasher, not the hasher.
-/// [`as_bytes`](Self::as_bytes) are what a file, a message or a page of a database keeps. A
-/// [`CuckooFilterView`](crate::CuckooFilterView) answers from them where they lie.
+/// A snapshot consists of its bytes: the entries of the filter, and a check of the hasher, but not the hasher itself.
+/// Store [`as_bytes`](Self::as_bytes) in a file, a message or a page of a database. A
+/// [`CuckooFilterView`](crate::CuckooFilterView) looks items up in these bytes where they lie, without a copy.
 ///
-/// * **Bytes**: 8 for each bucket, 16 for each stashed entry, 24 for each value of which entries are
-///   [doubled](crate#growth) (of a filter, if any is), and 128 more, or 144 of an expiring filter, the same on every
-///   machine. `docs/format.md` in the repository describes each of them. The checksums find damage. They are no
-///   signature: whoever can change the bytes can make a valid filter of other items.
-/// * **Memory**: that of its bytes. While one is taken, 8 bytes more for each bucket and 16 for each stashed entry.
-/// * **Serde**: with the feature `serde`, it is `Serialize` and `Deserialize`, as its bytes. So a filter goes into any
-///   format through its snapshot:
+/// * **Bytes**: 8 for each bucket, 16 for each stashed entry, and 128 more, or 144 for an expiring filter. If entries
+///   are [doubled](crate#growth), a filter takes 24 more, and a maplet 24 for each value that a doubled entry has. All
+///   numbers are the same on every machine. `docs/format.md` in the repository describes each byte. The checksums find
+///   damage, but they are not a signature: anybody who can change the bytes can make a valid filter of other items.
+/// * **Memory**: that of its bytes. Taking a snapshot needs another 8 bytes for each bucket and 16 for each stashed
+///   entry, until it is done.
+/// * **Serde**: with the feature `serde`, a snapshot implements `Serialize` and `Deserialize`, as its bytes. So a
+///   filter can be stored in any format through its snapshot:
 ///
 #[cfg_attr(feature = "serde", doc = " ```")]
 #[cfg_attr(not(feature = "serde"), doc = " ```ignore")]
@@ -73,7 +74,8 @@ const FIRST_READ: usize = 1 << 13;
 /// # Ok::<(), coucal::Error>(())
 /// ```
 ///
-/// Two snapshots are equal if their bytes are. A clone aborts, as that of a `Vec` does, if the allocator fails.
+/// Two snapshots are equal if their bytes are equal. Cloning a snapshot aborts if the allocator fails, like cloning a
+/// `Vec`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
     header: Header,
@@ -81,10 +83,10 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The bytes: for a file, say.
+    /// Returns the bytes, for example to write them to a file.
     ///
-    /// To keep them across a crash, write to another file than the last snapshot's, call
-    /// [`sync_all`](std::fs::File::sync_all), and then rename it: see the
+    /// To be able to restore the filter after a crash, write the bytes to a file other than that of the last snapshot,
+    /// call [`sync_all`](std::fs::File::sync_all), and then rename the file: see the
     /// [cookbook](crate::cookbook#keep-a-filter-across-restarts).
     ///
     /// # Examples
@@ -103,7 +105,7 @@ impl Snapshot {
         &self.bytes
     }
 
-    /// The bytes, which are not copied.
+    /// Returns the bytes, without a copy.
     ///
     /// # Examples
     ///
@@ -121,13 +123,13 @@ impl Snapshot {
         self.bytes
     }
 
-    /// Reads a snapshot, and not a byte more, for a filter of any layout:
-    /// [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot) makes one of it.
+    /// Reads a snapshot of a filter of any layout, and not a byte more.
+    /// [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot) makes a filter of it.
     /// [`CuckooFilter::restore`](crate::CuckooFilter::restore) does both.
     ///
     /// # Errors
     ///
-    /// Those of `restore` that do not depend on the type, the layout or the hasher of a filter.
+    /// The errors of `restore` that do not depend on the type, the layout or the hasher of a filter.
     ///
     /// # Examples
     ///
@@ -144,11 +146,11 @@ impl Snapshot {
         Self::read(reader, |_| Ok(()))
     }
 
-    /// As [`read_from`](Self::read_from), from bytes that are a snapshot and nothing else.
+    /// As [`read_from`](Self::read_from), from bytes that are one snapshot and nothing else.
     ///
     /// # Errors
     ///
-    /// The same, and [`Error::TrailingBytes`].
+    /// The same, and [`Error::TrailingBytes`] if other bytes follow the snapshot.
     ///
     /// # Examples
     ///
@@ -173,16 +175,17 @@ impl Snapshot {
         header.validate_all(&bytes).map(|()| Self { header, bytes })
     }
 
-    /// Reads a snapshot if `accept` takes its header.
+    /// Reads a snapshot if `accept` accepts its header.
     ///
-    /// Never allocates more than [`FIRST_READ`] and twice the bytes that were read, however many words the header
-    /// promises.
+    /// Never allocates more than [`FIRST_READ`] plus twice the number of bytes that were read, however many words the
+    /// header promises.
     fn read(
         mut reader: impl Read,
         accept: impl FnOnce(&Header) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let failed = |error| Error::of_reader(&error);
-        // Not `read_exact`: of a few bytes that are no header, the first ones say what they are not.
+        // Not `read_exact`: if the reader has only a few bytes that are not a header, the first of them tell what is
+        // wrong.
         let mut bytes = try_with_capacity(HEADER_BYTES)?;
         reader.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(failed)?;
         let header = Header::decode::<false>(&bytes)?;
@@ -197,7 +200,7 @@ impl Snapshot {
         header.validate(&bytes).map(|()| Self { header, bytes })
     }
 
-    /// How many items the snapshot holds, copies counted one by one.
+    /// Returns the number of items in the snapshot. Each copy of an item counts.
     ///
     /// # Examples
     ///
@@ -212,7 +215,7 @@ impl Snapshot {
         sizing::in_address_space(self.header.items())
     }
 
-    /// Whether it holds no item.
+    /// Returns whether the snapshot contains no item.
     ///
     /// # Examples
     ///
@@ -225,8 +228,7 @@ impl Snapshot {
         self.len() == 0
     }
 
-    /// The number of items that the filter was built for; of a growing filter, the initial
-    /// capacity.
+    /// Returns the number of items for which the filter was built; for a growing filter, the initial capacity.
     ///
     /// # Examples
     ///
@@ -240,8 +242,8 @@ impl Snapshot {
         self.header.capacity
     }
 
-    /// The number of items to which the filter can grow; the [capacity](Self::capacity) of a
-    /// filter of fixed size.
+    /// Returns the number of items to which the filter can grow; for a filter of fixed size, its
+    /// [capacity](Self::capacity).
     ///
     /// # Examples
     ///
@@ -257,7 +259,8 @@ impl Snapshot {
         sizing::in_address_space(self.header.max_capacity)
     }
 
-    /// Whether it is a snapshot of a filter that [grows](crate::Growable): then what it is restored as is growable, too.
+    /// Returns whether this is a snapshot of a [growing](crate::Growable) filter. It can be restored only as a growing
+    /// filter.
     ///
     /// # Examples
     ///
@@ -273,8 +276,8 @@ impl Snapshot {
         self.header.grows
     }
 
-    /// The bits of each value, if it is a snapshot of a [`CuckooMaplet`](crate::CuckooMaplet); `None` for
-    /// that of a filter.
+    /// Returns the bits of each value if this is a snapshot of a [`CuckooMaplet`](crate::CuckooMaplet), and `None` if
+    /// it is one of a filter.
     ///
     /// # Examples
     ///
@@ -291,8 +294,8 @@ impl Snapshot {
         (self.header.content == Content::Pairs).then_some(self.header.value_bits)
     }
 
-    /// How many generations are remembered, if it is a snapshot of an
-    /// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter); `None` for all others.
+    /// Returns the number of generations that the filter remembers if this is a snapshot of an
+    /// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter), and `None` otherwise.
     ///
     /// # Examples
     ///
@@ -309,7 +312,7 @@ impl Snapshot {
         format::generations(&self.header, &self.bytes).map(|generations| generations.count)
     }
 
-    /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
+    /// Returns the name of the layout: the [`Layout::NAME`](crate::Layout::NAME) of the layout that the filter has.
     ///
     /// # Examples
     ///
@@ -350,9 +353,9 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// A table at one instant, and one like it.
+/// Snapshots of a filter, and filters made of snapshots.
 impl<L: Storage, V: Values, S> Inner<L, V, S> {
-    /// The filter as it is at one instant, with this check of its hasher.
+    /// Takes a snapshot of the filter at one instant. `hasher` is the check of its hasher.
     fn snapshot_with(&self, hasher: u64) -> Result<Snapshot, Error> {
         let image = by_encoding!(self, table => table.image())?;
         let copies = image.stashed.iter().map(|&words| Stashed::of_words(words).copies as u64);
@@ -382,7 +385,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
         Ok(Snapshot { header, bytes })
     }
 
-    /// That of a snapshot that was validated.
+    /// Makes a filter of a validated snapshot.
     fn from_valid(header: &Header, bytes: &[u8], hasher: S) -> Result<Self, Error> {
         let Header { layout, sizes, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
         let words = format::words(header, bytes).iter().copied().map(u64::from_le_bytes);
@@ -410,7 +413,7 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
     where
         S: Clone,
     {
-        // Nobody compares the hashers.
+        // The check of the hasher may be any number here: nothing compares it.
         let Snapshot { header, bytes } = self.snapshot_with(0)?;
         let copy = Self::from_valid(&header, &bytes, self.hasher.clone())?;
         Ok(Self { state: copy.state.with_rate_of(&self.state), ..copy })
@@ -443,7 +446,7 @@ impl<L: Storage, V: Values, S: ComparedHasher> Inner<L, V, S> {
         Self::from_valid(&snapshot.header, &snapshot.bytes, hasher)
     }
 
-    /// Checks that a snapshot with this header is for a table of this type, with this content and this hasher.
+    /// Checks that a snapshot with this header is one of a table of this type, with this content and this hasher.
     fn check(header: &Header, hasher: &S, content: Content) -> Result<(), Error> {
         if (header.content, header.grows) != (content, L::GROWS) {
             return Err(header.other_type());

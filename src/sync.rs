@@ -1,9 +1,8 @@
-//! The only place that chooses between the machine and loom's model of it, which is in `loom-tests`.
+//! The only module that chooses between the machine and loom's model of it, which is in `loom-tests`.
 //!
-//! Every atomic, lock, yield and source of randomness of the crate comes from here. Under
-//! `--cfg coucal_model` the same names stand for loom's own, so a model runs the crate's code and not a
-//! copy of it. With the feature `loom`, under `--cfg loom` alone, the crate runs on the machine, and only [`turns`] are
-//! loom's.
+//! All atomics, locks, yields and random numbers of the crate come from here. Under `--cfg coucal_model` the same names
+//! stand for loom's types, so a model runs the code of the crate and not a copy of it. With the feature `loom`, under
+//! `--cfg loom` alone, the crate runs on the machine, and only [`turns`] use loom.
 
 pub(crate) mod array;
 pub(crate) mod lock;
@@ -14,7 +13,7 @@ pub(crate) mod power_of_two;
 pub(crate) mod retained;
 mod turns;
 
-// Of a process, and not of an execution of a model.
+// Its value belongs to the process, not to one execution of a model.
 pub(crate) use std::sync::OnceLock;
 
 #[cfg(not(coucal_model))]

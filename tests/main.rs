@@ -1,5 +1,5 @@
-//! The tests of the library that use what users have. They are one program, since each program would compile the whole
-//! library for each layout again.
+//! The tests of the library that use only what users have. They are one program, since each further program would
+//! compile the whole library for each layout again.
 
 #[macro_use]
 mod common;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Keys are generated and passed on in chunks of this many, and only the work on a chunk is timed.
+/// Keys are generated and passed on in chunks of this size, and only the work on a chunk is timed.
 pub const CHUNK: usize = 4096;
 
 /// Keys of a set from this index on are never inserted.
@@ -19,7 +19,7 @@ pub fn mix(index: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Which keys of a set.
+/// The keys of a set that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The keys of the range, one after the other.
@@ -54,7 +54,7 @@ impl Keys {
         self.key(ABSENT + index)
     }
 
-    /// The key that `which` has at this index.
+    /// Returns the key that `which` has at this index.
     #[must_use]
     pub fn pick(self, which: Which, index: u64) -> u64 {
         let random = || mix(!(self.base + index));
@@ -71,7 +71,7 @@ impl Keys {
         }
     }
 
-    /// All keys of a range.
+    /// Returns all keys of a range.
     #[must_use]
     pub fn collect(self, which: Which, range: Range<u64>) -> Vec<u64> {
         range.map(|index| self.pick(which, index)).collect()

@@ -1,4 +1,4 @@
-//! What the programs of this package share: [`keys`], tables and numbers in [`text`], and SVG [`plot`]s.
+//! Code that the programs of this package share: [`keys`], tables and numbers in [`text`], and SVG [`plot`]s.
 
 pub mod keys;
 pub mod plot;

@@ -11,12 +11,12 @@ use plotters::prelude::*;
 
 use crate::text::power;
 
-/// The chart and the legend together.
+/// The size of the chart and the legend together.
 const SIZE: (u32, u32) = (1040, 500);
 const CHART_WIDTH: u32 = 740;
 const FONT: &str = "sans-serif";
 
-/// Colours, and with what the names of their subjects begin. The default layout has that of coucal; `b` is the
+/// Colours, and the beginnings of the names of their subjects. The default layout has the colour of coucal; `b` is the
 /// number of slots per bucket of simulated tables.
 const COLOURS: [(RGBColor, &[&str]); 13] = [
     (RGBColor(214, 39, 40), &["coucal", "maplet", "Fp16x4", "b = 4"]),
@@ -40,7 +40,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// How the values of an axis are placed and labelled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// From zero to the greatest value.
+    /// From zero to the maximum value.
     FromZero,
     /// Logarithmic.
     Log,
@@ -49,7 +49,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Where a value is drawn.
+    /// Returns the position at which a value is drawn.
     fn place(self, value: f64) -> f64 {
         if self == Self::FromZero { value } else { value.log10() }
     }
@@ -62,7 +62,7 @@ impl Scale {
         }
     }
 
-    /// An axis with these places.
+    /// Makes an axis for these positions.
     fn axis(self, places: &[f64]) -> Axis {
         let [low, high] = [f64::min, f64::max].map(|end| places.iter().copied().reduce(end));
         let (low, high) = (low.unwrap_or(0.0), high.unwrap_or(1.0));
@@ -91,7 +91,7 @@ impl Scale {
     }
 }
 
-/// The places of an axis, and those of its marks.
+/// The range of an axis, and the positions of its marks.
 struct Axis {
     range: Range<f64>,
     marks: Vec<f64>,
@@ -128,17 +128,17 @@ pub enum Style {
 /// The points of one subject.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Decides the colour.
+    /// The name that decides the colour.
     pub subject: String,
     pub label: String,
     pub style: Style,
-    /// Below 1 a lighter shade of the colour: several series of one subject.
+    /// Below 1: a lighter shade of the colour, for several series of one subject.
     pub opacity: f64,
     pub points: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// Points joined by a line, in the colour of the subject and with its name.
+    /// Makes a series of points that are joined by a line, in the colour of the subject and with its name.
     #[must_use]
     pub fn new(subject: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         let subject = subject.into();
@@ -157,7 +157,7 @@ impl Series {
         let begins = |name: &&str| self.subject.starts_with(name);
         let colour = COLOURS.iter().find(|(_, names)| names.iter().any(begins));
         let colour = colour.map_or(OTHER_COLOUR, |colour| colour.0);
-        // The subject of it all stands out.
+        // Coucal, which the plots are about, stands out.
         let width = if self.subject == "coucal" { 3 } else { 2 };
         colour.mix(self.opacity).stroke_width(width)
     }
@@ -174,7 +174,7 @@ pub struct Plot {
     pub series: Vec<Series>,
 }
 
-/// Without trailing zeros.
+/// Formats a number without trailing zeros.
 fn number(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e6).contains(&value.abs()) {
         return format!("{value:.0e}");
@@ -184,7 +184,7 @@ fn number(value: f64) -> String {
 }
 
 impl Plot {
-    /// Whether there is anything to draw.
+    /// Returns whether there is anything to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.series.iter().all(|series| series.points.is_empty())
@@ -245,7 +245,7 @@ impl Plot {
                     chart.draw_series(DashedLineSeries::new(line, 6, 5, stroke))?;
                 }
                 Style::Points => {
-                    // Above and below in turn: neighbours may be close.
+                    // Above and below in turn, since neighbours may be close.
                     let up = if index % 2 == 0 { 6 } else { -16 };
                     let name = || Text::new(series.label.clone(), (6, up), (FONT, 12));
                     chart.draw_series(line.map(|place| EmptyElement::at(place) + name()))?;

@@ -1,4 +1,4 @@
-//! Tables and numbers in markdown, the places of tables in the pages, and the compiler's version.
+//! Tables and numbers in Markdown, the places of tables in the pages, and the version of the compiler.
 
 use std::error::Error;
 use std::fs;
@@ -22,7 +22,7 @@ impl Table {
         Self { name: name.into(), head, rows: Vec::new() }
     }
 
-    /// A row of figures, unless nothing in it was measured.
+    /// Adds a row of figures, unless none of them was measured.
     pub fn row(&mut self, label: &str, values: impl IntoIterator<Item = Option<f64>>) {
         let values: Vec<_> = values.into_iter().collect();
         if values.iter().any(Option::is_some) {
@@ -32,7 +32,7 @@ impl Table {
     }
 
     pub fn cells<T: Into<String>>(&mut self, label: &str, cells: impl IntoIterator<Item = T>) {
-        // Otherwise `<HashSet>` is taken for HTML.
+        // Otherwise `<HashSet>` would be taken for HTML.
         let label = if label.contains('`') { label.into() } else { label.replace('<', "\\<") };
         self.rows.push([label].into_iter().chain(cells.into_iter().map(Into::into)).collect());
     }
@@ -42,7 +42,8 @@ impl Table {
         &self.rows
     }
 
-    /// With aligned columns: the first to the left, the others to the right. Ends with one line break.
+    /// Formats the table with aligned columns: the first to the left, the others to the right. Ends with one line
+    /// break.
     #[must_use]
     pub fn markdown(&self) -> String {
         let width = |column: usize| {
@@ -68,7 +69,7 @@ impl Table {
     }
 }
 
-/// The page, with the text in each place that has one of these names.
+/// Returns the page, with the text in each place that has one of these names.
 fn filled(page: &str, texts: &[(String, String)]) -> Result<String, String> {
     let mut parts = page.split(BEGIN);
     let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -82,7 +83,7 @@ fn filled(page: &str, texts: &[(String, String)]) -> Result<String, String> {
     Ok(filled)
 }
 
-/// Puts named texts into their places in a page; whether the page has changed.
+/// Puts named texts into their places in a page. Returns whether the page has changed.
 ///
 /// # Errors
 ///
@@ -96,13 +97,13 @@ pub fn fill_page(path: &Path, texts: &[(String, String)]) -> Result<bool, Box<dy
     Ok(new != page)
 }
 
-/// A share as a percentage, with three significant digits.
+/// Formats a share as a percentage, with three significant digits.
 #[must_use]
 pub fn percent(share: f64) -> String {
     format!("{} %", figures(100.0 * share))
 }
 
-/// Three significant digits.
+/// Formats a number with three significant digits.
 #[must_use]
 pub fn figures(value: f64) -> String {
     if !value.is_finite() {
@@ -119,13 +120,13 @@ pub fn figures(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A number of slots as a power of two where it is one: `2^24`.
+/// Formats a number of slots, as `2^24` if it is a power of two.
 #[must_use]
 pub fn power(slots: u64) -> String {
     if slots.is_power_of_two() { format!("2^{}", slots.ilog2()) } else { slots.to_string() }
 }
 
-/// What `rustc --version` prints.
+/// Returns the output of `rustc --version`.
 #[must_use]
 pub fn compiler() -> String {
     let output = Command::new("rustc").arg("--version").output();

@@ -13,20 +13,20 @@ use crate::{Plan, Topic};
 pub const TOPIC: Topic =
     Topic { name: "batches", slots: &[1 << 18, 1 << 27], measure, tables, plots: |_| Vec::new() };
 
-/// In the order in which they are done: inserts go from empty to 75 % load, and what is removed is new to the
-/// inserts of absent items.
+/// The operations, in the order in which they are done: inserts go from empty to 75 % load; inserts of absent items
+/// insert what was removed before.
 const OPERATIONS: [(&str, Operation); 4] = [
     ("insert", Operation::Insert),
     ("contains", Operation::Contains),
     ("remove", Operation::Remove),
     ("insert_if_absent", Operation::InsertIfAbsent),
 ];
-/// Of a maplet.
+/// The operation that only maplets have.
 const REPLACE: &str = "replace";
 
 type Run = fn(&dyn Subject, Operation, &[u64]) -> u64;
 
-/// The figures of a loop and of its batches, and what does them.
+/// Returns the figures of a loop and of its batches, and the functions that measure them.
 fn pair(name: &str) -> [(String, Run); 2] {
     let batches: Run = |subject, operation, keys| subject.run_batches(operation, keys);
     [

@@ -1,5 +1,5 @@
-//! One thread measured beside another: lookups while another thread writes, grows the table or takes
-//! snapshots; and the times of single operations.
+//! One thread measured beside another: lookups while another thread writes, grows the table or takes snapshots; and the
+//! times of single operations.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +14,9 @@ use crate::results::{Place, Results, View};
 use crate::subject::{Operation, Step, Subject, Window, Work};
 
 pub const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
-/// From here on an operation is asked for how long its thread waited for a processor.
+/// For an operation that took longer than this, the program asks how long its thread waited for a processor.
 const LONG_NANOS: u64 = 10_000;
-/// The longest time of one run: behind some locks readers hardly get a turn.
+/// The maximum time of one run: behind some locks, readers hardly get a turn.
 const MAX_RUN: Duration = Duration::from_secs(4);
 
 pub fn percentile(scene: &str, percentile: f64) -> String {
@@ -27,7 +27,7 @@ fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are in order")
 }
 
-/// The median time of reading the clock alone.
+/// Returns the median time of reading the clock alone.
 fn clock_overhead() -> u64 {
     let mut histogram = histogram();
     for _ in 0..1 << 16 {
@@ -45,19 +45,19 @@ pub struct Singles {
 }
 
 impl Singles {
-    /// For the thread that calls this.
+    /// Makes one for the calling thread.
     pub fn of_this_thread() -> Self {
         let mut turns = Turns::of_this_thread();
         let waited = turns.read().0;
         Self { histogram: histogram(), turns, waited }
     }
 
-    /// Nothing from here on concerns what was done before.
+    /// Ignores everything that was done before.
     pub fn begin(&mut self) {
         self.waited = self.turns.read().0;
     }
 
-    /// The operation's own time.
+    /// Returns the operation's own time.
     pub fn took(&mut self, nanos: u64) -> u64 {
         if nanos < LONG_NANOS {
             return nanos;
@@ -76,7 +76,7 @@ impl Singles {
     }
 }
 
-/// Does a little, again and again; the number of items that it inserted.
+/// Does a little work, repeatedly. Returns the number of items that it inserted.
 pub type Background<'a, 'b> = &'a mut (dyn FnMut() -> u64 + Send + 'b);
 
 type Role<'a> = Box<dyn FnOnce(&mut Meter) + Send + 'a>;
@@ -93,7 +93,7 @@ pub fn churn<'a>(
     }
 }
 
-/// Runs both until the foreground is done, and returns the pieces of the two.
+/// Runs both until the foreground has finished, and returns the pieces of both.
 pub fn both(
     foreground: impl FnOnce(&mut Meter) + Send,
     background: Option<Background<'_, '_>>,
@@ -113,7 +113,7 @@ pub fn both(
     pieces::run(roles, |role, meter| role(meter))
 }
 
-/// What is looked up, and where.
+/// The items to look up, and the table.
 pub struct Lookups<'a> {
     pub place: Place,
     pub name: &'a str,
@@ -122,7 +122,7 @@ pub struct Lookups<'a> {
 }
 
 impl Lookups<'_> {
-    /// Lookups in a loop, then one by one, both beside the background.
+    /// Measures lookups in a loop, then one by one, both beside the background.
     pub fn measure(
         &self,
         plan: &Plan,
@@ -173,7 +173,7 @@ fn rate(scene: &str) -> String {
 pub const COLUMNS: [&str; 5] =
     ["ns in a loop", "50 %, ns", "99 %, ns", "99.9 %, ns", "million inserts/s beside it"];
 
-/// What belongs below the columns, for lookups in a scene.
+/// Returns the values of the columns, for lookups in a scene.
 pub fn values(view: View, name: &str, scene: &str) -> [Option<f64>; 5] {
     let nanos = view.median(name, &rate(scene)).map(|millions| 1e3 / millions);
     let [half, most, nearly_all] =

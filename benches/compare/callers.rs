@@ -1,5 +1,5 @@
-//! The same operations from two callers: loops that are functions of their own, and one large function that uses four
-//! filters of other types besides. What an operation costs must not depend on the function that it is called from.
+//! The same operations from two callers: loops that are functions of their own, and one large function that also uses
+//! four filters of other types. The cost of an operation must not depend on its caller.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -24,7 +24,7 @@ type Filter = CuckooFilter<Fp16x4, KeyHash>;
 type Growing = GrowableCuckooFilter<Fp16x4, KeyHash>;
 type Maplet = CuckooMaplet<Fp16x4, KeyHash>;
 
-/// Titles of figures, and what is measured by that name.
+/// Titles of figures, and the measurements of that name.
 const FIGURES: [(&str, &str); 10] = [
     ("`insert`", "insert"),
     ("`insert_if_absent`", "insert_if_absent"),
@@ -38,12 +38,12 @@ const FIGURES: [(&str, &str); 10] = [
     ("maplet: `remove`", "maplet-remove"),
 ];
 
-/// The value of a key, and the one that replaces it.
+/// The value of a key, and the value that replaces it.
 fn values(key: u64) -> [u32; 2] {
     [key as u32 % 32, 32 + key as u32 % 32]
 }
 
-/// What is measured: filled by `insert` and by `insert_if_absent`, growing, and a maplet.
+/// The measured tables: filled by `insert` and by `insert_if_absent`, growing, and a maplet.
 struct Tables(Filter, Filter, Growing, Maplet);
 
 impl Tables {
@@ -53,7 +53,7 @@ impl Tables {
         let maplet = CuckooMaplet::builder().capacity(capacity).value_bits(6);
         let maplet = maplet.hasher(KeyHash::default()).build().expect("memory");
         let tables = Self(filter(), filter(), Growing::with_hasher(KeyHash::default()), maplet);
-        // So that the system provides the pages now.
+        // Makes the system provide the pages now.
         tables.0.clear();
         tables.1.clear();
         tables.3.clear();
@@ -61,7 +61,7 @@ impl Tables {
     }
 }
 
-/// A function of its own, whose loop counts the keys for which an operation says yes.
+/// Defines a function of its own, whose loop counts the keys for which an operation answers yes.
 macro_rules! in_a_loop {
     ($($name:ident($table:ident: $type:ty, $key:ident) $operation:expr;)*) => {
         $(#[inline(never)]
@@ -85,7 +85,7 @@ in_a_loop! {
     maplet_remove(maplet: Maplet, key) maplet.remove(key, values(*key)[1]);
 }
 
-/// Times of both callers, chunk by chunk.
+/// The times of both callers, chunk by chunk.
 #[derive(Default)]
 struct Times(Vec<(&'static str, [Vec<f64>; 2])>);
 
@@ -128,7 +128,7 @@ fn large_function(slots: u64, keys: Keys, times: &mut Times) {
         AnyCuckooFilter::with_capacity_and_rate(CHUNK, 0.001).expect("memory"),
     );
     let mut turn = 0;
-    /// A chunk in a loop of its own, and here, by turns one or the other first.
+    /// Measures a chunk in a loop of its own, and here; the two take turns to be first.
     macro_rules! both {
         ($figure:literal, $chunk:ident, $in_loop:ident($table:expr), |$key:ident| $here:expr) => {
             turn += 1;

@@ -19,7 +19,7 @@ use crate::{Plan, Topic, allocated};
 pub const TOPIC: Topic =
     Topic { name: "counters", slots: &[1 << 20], measure, tables, plots: |_| Vec::new() };
 
-/// How often a key is counted on average.
+/// The mean number of times that a key is counted.
 const MEAN: u64 = 5;
 
 const BYTES: &str = "bytes per key";
@@ -38,7 +38,7 @@ trait Counts {
 impl<L: Layout> Counts for CuckooMaplet<L, KeyHash> {
     fn count(&self, key: u64) {
         let add = |count| (count < 255).then_some(count + 1);
-        // A key that is known is counted without a look for room.
+        // A key that is there is counted without a search for room.
         if self.update(&key, add).expect("a value that fits").is_none()
             && !self.insert_if_absent(&key, 1).expect("what it was made for")
         {
@@ -46,13 +46,13 @@ impl<L: Layout> Counts for CuckooMaplet<L, KeyHash> {
         }
     }
     fn read(&self, key: u64) -> u8 {
-        // Of several values, which keys that collide have, none is too low.
+        // Keys that collide may have several values. None of them is too low.
         self.get(&key).map(|count| count as u8).min().unwrap_or(0)
     }
 }
 
 /// Cormode and Muthukrishnan, "An Improved Data Stream Summary" (2005), with the conservative update of Estan and
-/// Varghese (2002) as far as threads allow it.
+/// Varghese (2002), as far as threads allow it.
 struct CountMin {
     cells: Vec<AtomicU8>,
 }

@@ -1,4 +1,5 @@
-//! Keys with several values: what each operation takes, in proportion to that of a maplet whose keys have one value each.
+//! Keys with several values: the cost of each operation, in proportion to that of a maplet whose keys have one value
+//! each.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -16,24 +17,24 @@ pub const TOPIC: Topic =
     Topic { name: "crowds", slots: &[1 << 18, 1 << 24], measure, tables, plots: |_| Vec::new() };
 
 const VALUE_BITS: u32 = 6;
-/// What `replace` and `update` change in a value: no key has so many.
+/// The difference that `replace` and `update` make in a value: no key has so many values.
 const CHANGE: u32 = 1 << (VALUE_BITS - 1);
-/// The values of a hot key, and of how many keys one is hot.
+/// The number of values of a hot key. One key in `OF_HOT` is hot.
 const OF_HOT: u32 = 20;
 const ONE_HOT_IN: u64 = 256;
 
-/// How many values the keys have.
+/// The number of values of the keys.
 #[derive(Clone, Copy, PartialEq)]
 enum Values {
     Each(u32),
     /// At least n with probability 1/n, up to 32.
     Zipf,
-    /// Of one key in many; all others have one. The operations are those of the others.
+    /// One key in many has this number, and all others have one. The operations are those of the others.
     OfHot,
 }
 
 impl Values {
-    /// The number of values of the key with this index.
+    /// Returns the number of values of the key with this index.
     fn of(self, index: u64) -> u32 {
         match self {
             Self::Each(values) => values,
@@ -47,28 +48,28 @@ impl Values {
         index.is_multiple_of(ONE_HOT_IN)
     }
 
-    /// All pairs of keys from this index on, by their indices.
+    /// Returns all pairs of keys from this index on, by their indices.
     fn pairs(self, from: u64) -> impl Iterator<Item = (u64, u32)> {
         (from..).flat_map(move |index| (0..self.of(index)).map(move |value| (index, value)))
     }
 
-    /// As `pairs`, of the keys whose operations are timed.
+    /// As `pairs`, for the keys whose operations are timed.
     fn timed(self, from: u64) -> impl Iterator<Item = (u64, u32)> {
         self.pairs(from).filter(move |&(index, _)| self != Self::OfHot || !Self::is_hot(index))
     }
 }
 
-/// How a maplet is built.
+/// The way in which a maplet is built.
 #[derive(Clone, Copy, PartialEq)]
 enum Built {
     /// For this number of pairs.
     Fixed,
-    /// And told how many values a key has.
+    /// For this number of pairs, and with a hint of how many values a key has.
     Hinted(u32),
     Growing,
 }
 
-/// What is measured beside the first of its kind, which has one value per key.
+/// The subjects that are measured beside the first one of their kind, which has one value per key.
 const SUBJECTS: [(&str, Built, Values); 19] = [
     ("fixed, 1 per key", Built::Fixed, Values::Each(1)),
     ("fixed, 2 per key", Built::Fixed, Values::Each(2)),
@@ -91,12 +92,12 @@ const SUBJECTS: [(&str, Built, Values); 19] = [
     ("growing, beside hot keys", Built::Growing, Values::OfHot),
 ];
 
-/// The subject with one value per key of a kind.
+/// Returns the subject of the same kind with one value per key.
 fn base(built: Built) -> &'static str {
     if built == Built::Growing { "growing, 1 per key" } else { "fixed, 1 per key" }
 }
 
-/// Of a fill.
+/// The number of parts of a fill.
 const PARTS: usize = 16;
 
 const BITS: &str = "bits per pair";
@@ -116,7 +117,7 @@ enum Operation {
 
 use Operation::{ContainsAbsent, GetAbsent, GetPresent, Insert, Remove, Replace, Update};
 
-/// After the fill, and their figures.
+/// The operations after the fill, and their figures.
 const OPERATIONS: [(Operation, &str); 6] = [
     (GetAbsent, "`get`, absent"),
     (GetPresent, "`get`, present"),
@@ -127,10 +128,10 @@ const OPERATIONS: [(Operation, &str); 6] = [
 ];
 
 trait Crowd {
-    /// Does this with each pair. Returns how many were found or changed.
+    /// Does the operation with each pair. Returns how many were found or changed.
     fn run(&self, operation: Operation, pairs: &[(u64, u32)]) -> usize;
     fn bits_per_pair(&self) -> f64;
-    /// The share of the pairs, in percent.
+    /// Returns the percentage of the pairs that are stashed.
     fn stashed(&self) -> f64;
 }
 
@@ -187,9 +188,9 @@ struct Entry {
     crowd: Box<dyn Crowd>,
     /// The pairs that are not stored yet.
     rest: Box<dyn Iterator<Item = (u64, u32)>>,
-    /// The keys from here on have no value, or not all.
+    /// The index from which on keys have no value, or not all of their values.
     keys: u64,
-    /// The ns per operation, of each chunk.
+    /// The ns per operation of each chunk.
     nanos: Vec<f64>,
 }
 
@@ -222,7 +223,7 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// All by turns, chunk by chunk.
+/// Measures all subjects by turns, chunk by chunk.
 fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(1 + round as u64);
     let pairs = slots * 19 / 20;
@@ -239,14 +240,14 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
         stored += count;
     }
     for entry in &mut entries {
-        // The fuller it is, the longer an insert takes: so the median is one of each part of the fill.
+        // An insert takes longer when the maplet is fuller. So there is one median for each part of the fill.
         let nanos = std::mem::take(&mut entry.nanos);
         let parts = nanos.chunks(nanos.len().div_ceil(PARTS)).filter_map(median);
         push(entry.name, INSERT, parts.clone().sum::<f64>() / parts.count() as f64);
         push(entry.name, BITS, entry.crowd.bits_per_pair());
         push(entry.name, STASHED, entry.crowd.stashed());
     }
-    // Each of those that change pairs has others.
+    // Each operation that changes pairs has other pairs.
     let quarter = (pairs / 4).min(plan.operations);
     let mut first = vec![0; entries.len()];
     for (operation, figure) in OPERATIONS {

@@ -1,8 +1,8 @@
-//! Filters that forget: what an expiring filter takes and costs beside two filters in turn, two Bloom filters in turn,
-//! a filter with a time to live for each item, and an exact map with times.
+//! Expiring filters: the memory and time of one, beside two filters in turn, two Bloom filters in turn, a filter with a
+//! time to live for each item, and an exact map with times.
 //!
-//! Time passes in ticks. Each tick inserts as many new items, and as many that were new in the last ticks. An item is
-//! to be remembered for [`WINDOW`] ticks.
+//! Time passes in ticks. Each tick inserts as many new items as the last one, and as many again that were new in the
+//! last ticks. An item must be remembered for [`WINDOW`] ticks.
 
 use std::collections::HashMap;
 use std::mem;
@@ -31,9 +31,9 @@ use crate::{Plan, Topic, allocated};
 pub const TOPIC: Topic =
     Topic { name: "expiry", slots: &[1 << 20], measure, tables, plots: |_| Vec::new() };
 
-/// Ticks for which an item is to be remembered.
+/// The number of ticks for which an item must be remembered.
 const WINDOW: u64 = 15;
-/// Ticks after which every subject is as it stays: two of two filters in turn have been thrown away.
+/// The number of ticks after which no subject changes any more: two filters in turn have thrown two filters away.
 const TICKS: u64 = 5 * WINDOW;
 
 const BITS: &str = "bits per live item";
@@ -47,33 +47,33 @@ const PRESENT: &str = "present, ns";
 const TICK: &str = "tick, ns per live item";
 const FIGURES: [&str; 9] = [BITS, RATE, FORGOTTEN, REMEMBERED, NEW, HOT, ABSENT, PRESENT, TICK];
 
-/// By one thread and by two, million per second.
+/// The workloads of one thread and of two, in million operations per second.
 const SHARED: [&str; 4] = [ABSENT_LOOKUPS, PRESENT_LOOKUPS, NEW_INSERTS, HOT_INSERTS];
 const ABSENT_LOOKUPS: &str = "absent";
 const PRESENT_LOOKUPS: &str = "present";
 const NEW_INSERTS: &str = "insert, new";
 const HOT_INSERTS: &str = "insert, hot";
-/// Threads insert the new items of so many ticks at once: for so long that it does not matter who begins first.
+/// Threads insert the new items of this number of ticks at once, so that it does not matter which thread begins first.
 const BURST: u64 = 4;
-/// Once in so many ticks, since a window of 16 generations has four bursts then.
+/// There is one burst in this number of ticks, since a window of 16 generations has four bursts then.
 const TICKS_OF_BURST: u64 = 5;
-/// Bursts until the load before each of them is the same.
+/// The number of bursts until the load before each of them is the same.
 const FIRST_BURSTS: usize = 4;
-/// How many are measured. Two filters in turn are as before after three.
+/// The number of measured bursts. Two filters in turn repeat themselves after three.
 const BURSTS: usize = 9;
 
-/// The end of a generation in a large table, of 2 bytes for each slot, by the number of generations: of 2, half of the
-/// items are forgotten.
+/// The end of a generation in a large table, of 2 bytes per slot, by the number of generations: with 2 generations,
+/// half of the items are forgotten.
 const ADVANCES: [(&str, u32); 3] =
     [("2 generations", 2), ("16 generations", 16), ("256 generations", 256)];
 const ADVANCE: [&str; 2] = ["an advance, ms", "ns per slot"];
 
-/// What forgets.
+/// A subject that forgets.
 trait Forgets: Sync {
-    /// Whether the key is new.
+    /// Inserts a key. Returns whether it is new.
     fn insert(&self, key: u64) -> bool;
     fn contains(&self, key: u64) -> bool;
-    /// After each tick.
+    /// Called after each tick.
     fn tick(&self, tick: u64);
 }
 
@@ -120,7 +120,7 @@ impl Clears for AtomicBloomFilter<KeyHash> {
     }
 }
 
-/// The current one, and the one before.
+/// The current filter, and the one before.
 struct InTurn<T>(RwLock<[T; 2]>);
 
 impl<T: Clears> Forgets for InTurn<T> {
@@ -182,7 +182,7 @@ type Builder<L> = ExpiringBuilder<Fixed<L>, KeyHash>;
 
 fn builder<L: Layout>(live: usize) -> Builder<L> {
     let builder = ExpiringCuckooFilter::builder().layout::<L>().hasher(KeyHash::default());
-    // The present generation, besides.
+    // One more for the present generation.
     builder.generations(WINDOW as u32 + 1).capacity(live + live / WINDOW as usize)
 }
 
@@ -190,7 +190,7 @@ fn built<L: Layout + 'static>(builder: Builder<L>) -> Box<dyn Forgets> {
     Box::new(builder.build().expect("memory"))
 }
 
-/// Inserts look at a clock, by which no generation ends.
+/// Makes inserts look at a clock, by which no generation ends.
 fn timed_by<L: Layout>(live: usize) -> Builder<L> {
     builder(live).every(Duration::from_secs(1 << 20))
 }
@@ -242,7 +242,7 @@ fn measure(plan: &Plan, results: &mut Results) {
             results.push((slots, 1), name, ADVANCE[0], nanos / 1e6);
             results.push((slots, 1), name, ADVANCE[1], nanos / slots as f64);
         }
-        // What a tick inserts.
+        // The number of items that a tick inserts.
         let of_tick = slots * 9 / 10 / (WINDOW + 1);
         for (name, make) in SUBJECTS {
             if plan.includes(name) {
@@ -262,7 +262,7 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// The nanoseconds of an advance in a table that is as full as it will be.
+/// Measures the nanoseconds of an advance in a table that is as full as it will be.
 fn advance(slots: u64, generations: u32, keys: Keys) -> f64 {
     let items = slots * 9 / 10;
     let builder =
@@ -283,12 +283,12 @@ fn advance(slots: u64, generations: u32, keys: Keys) -> f64 {
     median(&nanos).expect("some generations have ended")
 }
 
-/// The keys that are new in a tick.
+/// Returns the keys that are new in a tick.
 fn keys_of(keys: Keys, tick: u64, of_tick: u64) -> Vec<u64> {
     keys.collect(Which::InOrder, tick * of_tick..(tick + 1) * of_tick)
 }
 
-/// What one thread measures, and the subject after all ticks.
+/// Measures with one thread. Returns the subject after all ticks.
 fn one(
     plan: &Plan,
     keys: Keys,
@@ -308,7 +308,7 @@ fn one(
         }
         most = most.max(allocated() - before - size_of_val(&*fresh));
         if tick >= TICKS - WINDOW {
-            // What was inserted `WINDOW` ticks ago is remembered still; what was inserted before is not to be.
+            // An item that was inserted `WINDOW` ticks ago is still remembered; an older one must not be.
             let seen =
                 |ago| timed(&keys_of(keys, tick - ago, of_tick), |&key| subject.contains(key)).1;
             forgotten += fresh.len() - seen(WINDOW - 1);
@@ -348,7 +348,7 @@ fn one(
     (subject, figures)
 }
 
-/// The throughput of so many threads together, of each workload; `tick` is the next one.
+/// Measures the throughput of this number of threads together, for each workload; `tick` is the next one.
 fn shared(
     plan: &Plan,
     keys: Keys,

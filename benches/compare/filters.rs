@@ -13,7 +13,7 @@ use crate::results::{Results, median};
 use crate::subject::{Operation, Subject};
 use crate::{Plan, Topic, allocated, pages};
 
-/// In the second-level cache of a core; as large as the last-level cache; far larger.
+/// Three sizes: in the second-level cache of a core; as large as the last-level cache; far larger.
 pub const TOPIC: Topic =
     Topic { name: "filters", slots: &[1 << 18, 1 << 24, 1 << 27], measure, tables, plots };
 
@@ -21,8 +21,7 @@ const SUBJECTS: [&str; 7] = [LIMIT, COUCAL, ATOMIC, SEQUENTIAL, QUOTIENT, BLOOM,
 
 /// The fill stops after each twentieth of the slots, up to 95 %.
 const STEPS: u64 = 19;
-/// Tables up to this size are filled in one turn: otherwise each change of turn would begin with
-/// fetching the table into the cache.
+/// Tables up to this size are filled in one turn: otherwise each turn would begin by fetching the table into the cache.
 pub const SMALL: u64 = 1 << 20;
 
 const MISS: &str = "miss";
@@ -47,9 +46,9 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// Does some work with the keys of the range, chunk by chunk. Only the work is timed, not the generation of the
-/// keys. Returns the ns per key, and the number of times that the answer was yes. The time is the median of the
-/// chunks, as one in which the thread was preempted would dominate the others.
+/// Does some work with the keys of the range, chunk by chunk. Only the work is timed, not the generation of the keys.
+/// Returns the ns per key, and the number of times that the answer was yes. The time is the median of the chunks, since
+/// one in which the thread was preempted would dominate the others.
 pub fn timed(
     keys: Keys,
     which: Which,
@@ -66,13 +65,13 @@ pub fn timed(
     (median(&nanos).unwrap_or(f64::NAN), answers)
 }
 
-/// A subject, and what it holds.
+/// A subject, and its contents.
 pub struct Entry {
     pub name: &'static str,
     pub subject: Box<dyn Subject>,
-    /// Items 0 to here.
+    /// Items 0 to `items` have been inserted.
     pub items: u64,
-    /// Bytes that building and filling have allocated and not freed.
+    /// The bytes that building and filling have allocated and not freed.
     pub bytes: usize,
     /// The ns per insert, summed over the steps of the fill.
     pub fill: f64,
@@ -93,7 +92,7 @@ impl Entry {
         result
     }
 
-    /// Inserts the items up to this one: the ns per item, NaN if not all of them have room.
+    /// Inserts the items up to this one. Returns the ns per item, or NaN if not all of them have room.
     pub fn insert(&mut self, keys: Keys, to: u64) -> f64 {
         let range = self.items..to;
         let mut full = false;
@@ -108,7 +107,7 @@ impl Entry {
         if full { f64::NAN } else { nanos }
     }
 
-    /// Inserts aside: the ns per operation, and how many of the answers were yes.
+    /// Runs an operation that is not an insert. Returns the ns per operation, and the number of answers that were yes.
     pub fn run(
         &self,
         operation: Operation,
@@ -129,7 +128,7 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let mut push = |name: &str, figure: &str, value| results.push((slots, 1), name, figure, value);
     let entry = |name| {
         let mut entry = Entry::new(name, || build(name, slots as usize));
-        // The limit keeps nothing, and is looked up as if it held 95 %.
+        // The limit stores nothing; lookups in it are as if it held 95 %.
         entry.items = if name == LIMIT { slots * STEPS / 20 } else { 0 };
         entry
     };
@@ -160,7 +159,7 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     if let Some(share) = pages::share() {
         push("all", pages::SHARE, share);
     }
-    // No more removals than a quarter of the slots, the oldest items first.
+    // At most as many removals as a quarter of the slots, the oldest items first.
     let removals = (4 * plan.operations).min(slots / 4);
     for (figure, operation, count) in [
         (MISS, Operation::Contains, plan.operations),
@@ -195,7 +194,7 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     }
 }
 
-/// At the load that a step of the fill ends with.
+/// Returns the name of a figure at the load with which a step of the fill ends.
 fn load_figure(kind: &str, step: u64) -> String {
     format!("{kind} at {} %", (step + 1) * 5)
 }

@@ -1,4 +1,4 @@
-//! Growth: a table that grows beside one of fixed size, and beside peers that grow.
+//! Growth: a growing table beside one of fixed size, and beside growing peers.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -25,9 +25,9 @@ use crate::{Plan, Topic};
 
 pub const TOPIC: Topic = Topic { name: "growth", slots: &[1 << 27], measure, tables, plots };
 
-/// `COUCAL` has the greatest size from the start.
+/// `COUCAL` has the maximum size from the start.
 const SUBJECTS: [&str; 6] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, SCALABLE, HASH_SET];
-/// `GROWING` with other target loads than its own, to an eighth of the size: only the CSV has its figures.
+/// `GROWING` with other target loads than its own, up to an eighth of the size: only the CSV has these figures.
 const TARGET_LOADS: [(&str, f64); 4] = [
     ("target load 0.87", 0.87),
     ("target load 0.80", 0.80),
@@ -36,12 +36,12 @@ const TARGET_LOADS: [(&str, f64); 4] = [
 ];
 /// A table of this size is in the inner caches.
 const SMALL: u64 = 1 << 18;
-/// Memory and lookups are measured so often in each doubling, at equal ratios.
+/// The number of times that memory and lookups are measured in each doubling, at equal ratios.
 const STEPS: u32 = 8;
-/// The places of the cursor in a level.
+/// The number of places of the cursor in a level.
 const CURSORS: u64 = 2;
 const SCENES: [&str; 2] = ["no growth", "growth of this table"];
-/// Lookups by how far a table has grown.
+/// Lookups, by how far a table has grown.
 const BY_EXTENT: &str = "half by extent";
 /// Inserts in one doubling, and in all; and the longest of all chunks, in ms.
 const DOUBLING: &str = "doubling";
@@ -64,19 +64,19 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// An empty filter that becomes one of so many slots, and grows on to twice as many.
+/// Makes an empty filter that becomes one of this number of slots, and grows on to twice as many.
 pub fn growing(slots: u64) -> GrowableCuckooFilter<Fp16x4, KeyHash> {
     let first = slots >> slots.ilog2().saturating_sub(8).min(8);
     coucal_growing(items(first) as usize, items(2 * slots) as usize, None)
 }
 
-/// The items of a table that grows, when it has so many slots.
+/// Returns the number of items of a growing table when it has this number of slots.
 pub fn items(slots: u64) -> u64 {
     growing_capacity(slots as usize) as u64
 }
 
-/// Inserts the items of the range; the nanoseconds of all of it and of the longest chunk, what the subject
-/// does to grow included, but not the time that the thread waited for a processor.
+/// Inserts the items of the range. Returns the nanoseconds of all of it and of the longest chunk. They include what the
+/// subject does to grow, but not the time that the thread waited for a processor.
 fn insert(subject: &dyn Subject, many: bool, keys: Keys, range: Range<u64>) -> (u64, u64) {
     let (mut singles, mut nanos, mut longest) = (Singles::of_this_thread(), 0, 0);
     for from in range.clone().step_by(CHUNK) {
@@ -98,20 +98,20 @@ fn insert(subject: &dyn Subject, many: bool, keys: Keys, range: Range<u64>) -> (
 /// The course of an entry.
 struct Course {
     entry: Entry,
-    /// All inserts so far, and the longest chunk of them.
+    /// The nanoseconds of all inserts so far, and of the longest chunk of them.
     nanos: u64,
     longest: u64,
 }
 
-/// From a small table to a large one: everything grows, a doubling in turn.
+/// Measures from a small table to a large one: all subjects grow by one doubling in turn.
 fn course(plan: &Plan, names: &[&'static str], slots: u64, round: usize, results: &mut Results) {
     let first_slots = (slots >> 9).max(1 << 10).min(slots / 2) as usize;
     let doublings = (slots as usize / first_slots).ilog2();
-    // All have the rate that this one has with as many items as it can have.
+    // All have the rate that this one has with its maximum number of items.
     let [first, most] = [first_slots, slots as usize].map(growing_capacity);
     let growing = coucal_growing(first, most, None);
     let rate = growing.false_positive_rate_at(most);
-    // The items after each step.
+    // The number of items after each step.
     let after = |step: u32| {
         let share = f64::from(step) / f64::from(doublings * STEPS);
         (first as f64 * (most as f64 / first as f64).powf(share)).round() as u64
@@ -205,15 +205,15 @@ impl Course {
     }
 }
 
-/// Lookups in a table that has grown, each time by a part of a level more, and in one of fixed size with as
-/// many slots and items. And beside another thread that makes it grow: only out of cache, as a smaller table
+/// Measures lookups in a table that has grown, by a further part of a level each time, and in one of fixed size with as
+/// many slots and items. Also beside another thread that makes the table grow: only out of cache, since a smaller table
 /// has grown before there are enough pieces.
 fn by_extent(plan: &Plan, base: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(500 + round as u64);
     let growing = Shared(growing(base), base as usize);
     let mut stored = 0;
     for cursor in 0..CURSORS {
-        // By the slots that are due, so that the name of a place has no accidents.
+        // Named by the planned number of slots, which is always the same.
         let slots = base + base * cursor / CURSORS;
         plan.say(&format!("{slots} slots, round {}: lookups", round + 1));
         let items = items(slots);
@@ -224,7 +224,7 @@ fn by_extent(plan: &Plan, base: u64, round: usize, results: &mut Results) {
         let which = Which::Half { items };
         let pair: [(&str, &(dyn Subject + Sync)); 2] = [(GROWING, &growing), (COUCAL, &*fixed)];
         for (name, table) in pair {
-            // Each comes into the cache first, if it can.
+            // Each table comes into the cache first, if it can.
             let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
             let lookups =
                 |range| timed(keys, which, range, |chunk| table.run(Operation::Contains, chunk));
@@ -248,13 +248,13 @@ fn by_extent(plan: &Plan, base: u64, round: usize, results: &mut Results) {
     }
 }
 
-/// The medians of a figure at all numbers of items.
+/// Returns the medians of a figure at all numbers of items.
 fn medians(results: &Results, name: &str, figure: &str) -> Vec<(u64, f64)> {
     let at = |items: u64| Some((items, results.at(items, 1).median(name, figure)?));
     results.slots_with(figure).into_iter().filter_map(at).collect()
 }
 
-/// Each subject with its times, memory and rate.
+/// Makes the table of each subject with its times, memory and rate.
 fn course_table(results: &Results) -> Table {
     let columns = "ns per insert|in the slowest doubling|longest 4,096 inserts, ms|lookup at the end, absent, ns|\
                    present, ns|bits per item, average|at the end|false positives at the end, %|stated, %";

@@ -1,5 +1,5 @@
-//! What the stable hasher costs beside the default one: the hash alone, and a lookup that hashes its key; in loops that
-//! are functions of their own, and in one large function.
+//! The cost of the stable hasher beside the default one: the hash alone, and a lookup that hashes its key; in loops
+//! that are functions of their own, and in one large function.
 
 use std::hash::{BuildHasher, Hash};
 use std::hint::black_box;
@@ -17,13 +17,13 @@ use crate::{Plan, Topic};
 pub const TOPIC: Topic =
     Topic { name: "hashers", slots: &[1 << 16], measure, tables, plots: |_| Vec::new() };
 
-/// Of the strings, in bytes.
+/// The lengths of the strings, in bytes.
 const LENGTHS: [usize; 6] = [5, 12, 25, 32, 100, 1000];
 
 const NUMBERS: &str = "`u64`";
 const PAIRS: &str = "strings of 12 and 9 bytes";
 
-/// For each, the default hasher and the stable one: the hash, a lookup, both in the large function.
+/// The figures of the default hasher and of the stable one: the hash, a lookup, and both in the large function.
 const FIGURES: [[&str; 2]; 4] = [
     ["hash", "hash, stable"],
     ["lookup", "lookup, stable"],
@@ -60,7 +60,7 @@ fn contains<S: BuildHasher, K: Hash>(filter: &CuckooFilter<Fp16x4, S>, keys: &[K
     keys.iter().filter(|key| filter.contains(*key)).count()
 }
 
-/// All by turns. Half of the keys are present.
+/// Measures all by turns. Half of the keys are present.
 #[inline(never)]
 fn of_keys<K: Hash>(plan: &Plan, slots: u64, name: &str, keys: &[K], results: &mut Results) {
     let capacity = slots as usize * 15 / 16;

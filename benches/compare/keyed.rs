@@ -1,5 +1,5 @@
-//! What a hash with a secret key costs beside the default one: the hash alone, and lookups in a loop and in batches, in a
-//! small table and in tables that are larger than a cache.
+//! The cost of a hash with a secret key beside the default one: the hash alone, and lookups in a loop and in batches,
+//! in a small table and in tables that are larger than a cache.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::hint::black_box;
@@ -24,7 +24,7 @@ pub const TOPIC: Topic = Topic {
 const NUMBERS: &str = "`u64`";
 const STRINGS: &str = "string of 25 bytes";
 
-/// The nanoseconds of the default hasher; and what the others take more, chunk by chunk.
+/// The nanoseconds of the default hasher, and how many more the others take, chunk by chunk.
 const HASHERS: [&str; 3] = ["default", "keyed, more", "`RandomState`, more"];
 
 #[derive(Clone, Copy)]
@@ -74,7 +74,7 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// All hashers by turns. Half of the keys are present, at a load of 75 %.
+/// Measures all hashers by turns. Half of the keys are present, at a load of 75 %.
 fn of_keys<K: Hash>(
     plan: &Plan,
     slots: u64,
@@ -104,7 +104,7 @@ fn of_keys<K: Hash>(
     }
     let mut nanos = [(); 3].map(|()| [(); 3].map(|()| Vec::new()));
     for (index, from) in (0..plan.operations).step_by(CHUNK).enumerate() {
-        // What the loop has read is in a cache: so the batch gets other keys.
+        // The keys of the loop are in a cache, so the batch gets other keys.
         for ((work, _), nanos) in WORKS.iter().zip(&mut nanos) {
             let from = 3 * from + *work as u64 * CHUNK as u64;
             let chunk = chunk(Which::Half { items }, from, from + CHUNK as u64);

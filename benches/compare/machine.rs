@@ -5,7 +5,7 @@ use std::thread;
 
 use coucal_benches::text::compiler;
 
-/// Names and values, as far as the system tells them.
+/// Returns names and values, as far as the system tells them.
 pub fn describe() -> Vec<(String, String)> {
     let memory = value("/proc/meminfo", "MemTotal").and_then(|kibibytes| {
         let kibibytes: u64 = kibibytes.trim_end_matches(" kB").parse().ok()?;
@@ -28,7 +28,7 @@ pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The value of the first line of the form `name : value`.
+/// Returns the value of the first line of the form `name : value`.
 pub fn value(path: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;

@@ -41,11 +41,11 @@ use coucal_benches::text::Table;
 
 use crate::results::Results;
 
-/// Counts the bytes that are allocated: an exact set does not say how much memory it takes.
+/// Counts the allocated bytes, since an exact set does not tell how much memory it takes.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Bytes that are allocated and not freed.
+/// Returns the number of bytes that are allocated and not freed.
 fn allocated() -> usize {
     ALLOCATOR.allocated()
 }
@@ -83,7 +83,7 @@ struct Arguments {
     suffix: String,
 }
 
-/// Something that is measured.
+/// A topic: a group of measurements.
 struct Topic {
     name: &'static str,
     slots: &'static [u64],
@@ -117,11 +117,12 @@ fn topics(name: &str) -> Result<&'static [Topic], String> {
     topic.map(std::slice::from_ref).ok_or_else(|| format!("there is no topic {name}"))
 }
 
-/// What to measure.
+/// The plan of the measurements.
 struct Plan {
     slots: Vec<u64>,
     rounds: Option<usize>,
-    /// Operations of a short measurement; as many microseconds for one that is over at a certain time.
+    /// The number of operations of a short measurement; in microseconds, the duration of a measurement that ends at a
+    /// certain time.
     operations: u64,
     /// Beginnings of names; all subjects if there are none.
     only: Vec<String>,
@@ -135,7 +136,7 @@ impl Plan {
         self.rounds.unwrap_or(if slots > 1 << 24 { 1 } else { 3 })
     }
 
-    /// The size that tables and plots have.
+    /// Returns the size that tables and plots show.
     fn last_slots(&self) -> u64 {
         *self.slots.last().expect("there is a size")
     }
@@ -144,12 +145,12 @@ impl Plan {
         self.only.is_empty() || self.only.iter().any(|only| name.starts_with(only))
     }
 
-    /// Says what is being measured, and since when.
+    /// Prints what is being measured, and since when.
     fn say(&self, what: &str) {
         eprintln!("{:>6.1} s  {what}", self.started.elapsed().as_secs_f64());
     }
 
-    /// Each size with its rounds.
+    /// Returns each size with its rounds.
     fn runs(&self) -> impl Iterator<Item = (u64, usize)> {
         let rounds = |&slots: &u64| (0..self.rounds(slots)).map(move |round| (slots, round));
         self.slots.iter().flat_map(rounds).inspect(|(slots, round)| {
@@ -157,7 +158,7 @@ impl Plan {
         })
     }
 
-    /// The figures of a topic, with notes of the machine, the command and the time that it all took.
+    /// Returns the figures of a topic, with notes of the machine, the command and the total time.
     fn results(&self, topic: &Topic) -> Results {
         let mut results = Results::default();
         results.notes = machine::describe();
@@ -170,7 +171,7 @@ impl Plan {
     }
 }
 
-/// `2^24` or digits.
+/// Parses `2^24` or digits.
 fn number(text: &str) -> Result<u64, String> {
     let parsed = match text.split_once('^') {
         Some((base, power)) => base.parse::<u64>().ok().zip(power.parse().ok()),
@@ -206,8 +207,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 mod tests {
     use super::*;
 
-    /// A small run of everything: no table or plot asks for what is not measured, and no subject is measured
-    /// that no table shows, except for target loads, of which the documentation of the crate has a table.
+    /// In a small run of everything, no table or plot needs a figure that is not measured, and each measured subject is
+    /// in a table, except for target loads, of which the documentation of the crate has a table.
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
         const DUE: [[usize; 2]; TOPICS.len()] = [

@@ -1,5 +1,5 @@
-//! Maplets: beside filters at the same number of slots, and beside other tables that say which of 64
-//! partitions may hold a key.
+//! Maplets: beside filters with the same number of slots, and beside other tables that tell which of 64 partitions may
+//! hold a key.
 
 use std::cell::RefCell;
 
@@ -21,14 +21,14 @@ use crate::{Plan, Topic};
 pub const TOPIC: Topic =
     Topic { name: "maplets", slots: &[1 << 18, 1 << 27], measure, tables, plots };
 
-/// A filter and a maplet at the same number of slots.
+/// A filter and a maplet with the same number of slots.
 const PAIRS: [[&str; 2]; 2] = [[COUCAL, MAPLET], [GROWN_FILTER, GROWN_MAPLET]];
-/// Those that know the partition of a key.
+/// The subjects that know the partition of a key.
 const PARTITIONS: [&str; 3] = [MAPLET, FILTERS, HASH_MAP];
-/// All partitions, and some numbers of them for a course.
+/// The number of all partitions, and some smaller numbers for a course.
 const ALL: u64 = 64;
 const SOME: [u64; 3] = [1, 4, 16];
-/// Each kind of lookup takes as many turns, so that what disturbs one of them is in few ratios.
+/// Each kind of lookup takes this number of turns, so that a disturbance affects few ratios.
 const TURNS: u64 = 4;
 
 const ABSENT: &str = "miss";
@@ -59,7 +59,7 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// The course over the number of partitions, of as many slots each.
+/// Measures the course over the number of partitions, with this number of slots each.
 fn fewer_partitions(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(50 + round as u64);
     for partitions in SOME {
@@ -91,7 +91,7 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
         GROWN_FILTER | GROWN_MAPLET => growing_capacity(slots as usize) as u64,
         _ => slots * 19 / 20,
     };
-    // A small table stays in the cache for all of its fill.
+    // A small table stays in the cache during all of its fill.
     let steps = if slots <= SMALL { 1 } else { 16 };
     for step in 1..=steps {
         for entry in &mut entries {

@@ -1,4 +1,4 @@
-//! Where the figures of a topic go.
+//! The output of the figures of a topic.
 
 use std::error::Error;
 use std::fs;
@@ -9,12 +9,12 @@ use coucal_benches::text::{Table, figures, fill_page, power};
 use crate::Topic;
 use crate::results::{Results, View};
 
-/// A table whose first column has no title.
+/// Makes a table whose first column has no title.
 pub fn table<T: Into<String>>(name: &str, columns: impl IntoIterator<Item = T>) -> Table {
     Table::new(name, [String::new()].into_iter().chain(columns.into_iter().map(Into::into)))
 }
 
-/// A row for each subject at each size, and a column for each figure, of which the first was measured everywhere.
+/// Makes a row for each subject at each size, and a column for each figure. The first figure was measured everywhere.
 pub fn all_figures(name: &str, results: &Results, subjects: &[&str], figures: &[&str]) -> Table {
     let mut all = table(name, figures.iter().copied());
     for slots in results.slots_with(figures[0]) {
@@ -27,7 +27,7 @@ pub fn all_figures(name: &str, results: &Results, subjects: &[&str], figures: &[
     all
 }
 
-/// The throughput of one thread, that of several, and their ratio.
+/// Returns the throughput of one thread, that of several threads, and their ratio.
 pub fn scaling((one, several): (View, View), name: &str, workload: &str) -> String {
     if one.runs(name, workload).is_empty() {
         return "–".into();
@@ -38,7 +38,7 @@ pub fn scaling((one, several): (View, View), name: &str, workload: &str) -> Stri
     format!("{} → {} ({times})", rate(one), rate(several))
 }
 
-/// The file of a topic.
+/// Returns the path of the file of a topic.
 pub fn csv(folder: &Path, topic: &Topic, suffix: &str) -> PathBuf {
     folder.join(format!("{}{suffix}.csv", topic.name))
 }
@@ -75,7 +75,7 @@ pub fn write(
     Ok(())
 }
 
-/// The machine; how the file was made is at its head.
+/// Describes the machine. How the file was made is at its head.
 fn machine(results: &Results) -> String {
     const OF_THE_RUN: [&str; 3] = ["load average before the run", "command", "run time"];
     let notes = results.notes.iter().filter(|note| !OF_THE_RUN.contains(&note.0.as_str()));

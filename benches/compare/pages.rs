@@ -1,4 +1,4 @@
-//! The figures of filters with large pages of memory: measured by this program in a second process, as the
+//! The figures of filters with large pages of memory. This program measures them in a second process, since the
 //! allocator of glibc reads its settings when a process starts.
 
 use std::error::Error;
@@ -11,22 +11,22 @@ use crate::machine::value;
 use crate::results::Results;
 use crate::{Plan, output};
 
-/// The variable of the environment that has the settings, and the one that asks the kernel for large pages.
+/// The environment variable with these settings, and the setting that asks the kernel for large pages.
 const VARIABLE: &str = "GLIBC_TUNABLES";
 const SETTING: &str = "glibc.malloc.hugetlb=1";
-/// What follows the names of the figures.
+/// The suffix of the names of these figures.
 pub const SUFFIX: &str = ", large pages";
 /// The share of the memory of a process that is in large pages.
 pub const SHARE: &str = "memory in large pages";
-/// From here on the setting had its effect.
+/// From this share on, the setting had its effect.
 const MIN_SHARE: f64 = 0.8;
 
-/// Whether this process asks for large pages.
+/// Returns whether this process asks for large pages.
 pub fn are_large() -> bool {
     env::var(VARIABLE).is_ok_and(|settings| settings.contains(SETTING))
 }
 
-/// The share of this process, if it asks for large pages; nothing where the system does not tell.
+/// Returns the share of this process if it asks for large pages; `None` if the system does not tell.
 pub fn share() -> Option<f64> {
     let kibibytes = |name| {
         let value = value("/proc/self/smaps_rollup", name)?;
@@ -35,7 +35,7 @@ pub fn share() -> Option<f64> {
     are_large().then(|| Some(kibibytes("AnonHugePages")? / kibibytes("Rss")?))?
 }
 
-/// Measures one round of filters of this size with large pages. Adds nothing where the system gives none.
+/// Measures one round of filters of this size with large pages. Adds nothing if the system gives none.
 pub fn measure(topic: &Topic, plan: &Plan, slots: u64, results: &mut Results) {
     plan.say(&format!("{slots} slots, large pages"));
     let folder = env::temp_dir().join(format!("coucal-compare-{}", process::id()));

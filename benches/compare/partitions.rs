@@ -1,4 +1,4 @@
-//! Tables that say which of 64 partitions may hold a key: maplets, and a filter for each partition.
+//! Tables that tell which of 64 partitions may hold a key: maplets, and a filter for each partition.
 
 use std::hint::black_box;
 
@@ -7,12 +7,12 @@ use coucal::{Candidates, CuckooFilter, Fp16x4, Storage};
 use crate::hash::KeyHash;
 use crate::subject::{BATCH, Operation, Peer};
 
-/// Partitions have numbers of this many bits.
+/// The number of bits of the number of a partition.
 pub const BITS: u32 = 6;
 const PARTITIONS: u32 = 1 << BITS;
 
-/// The first partition of a key, and the one that it moves to. The keys are random, and the tables hash
-/// them: this part of the key says nothing of its place in a table.
+/// Returns the first partition of a key, and the one to which it moves. The keys are random, and the tables hash them:
+/// so this part of the key says nothing about its place in a table.
 #[inline]
 pub fn partitions(key: u64) -> [u32; 2] {
     let first = key as u32 % PARTITIONS;
@@ -23,7 +23,7 @@ pub fn partitions(key: u64) -> [u32; 2] {
 pub struct Maplet<L: Storage>(coucal::Maplet<L, KeyHash>, Vec<Candidates>);
 
 impl<L: Storage> Maplet<L> {
-    /// Its memory is touched.
+    /// Wraps a maplet, and touches its memory.
     pub fn new(maplet: coucal::Maplet<L, KeyHash>) -> Self {
         maplet.clear();
         Self(maplet, Vec::new())
@@ -31,7 +31,7 @@ impl<L: Storage> Maplet<L> {
 }
 
 impl<L: Storage> Peer for Maplet<L> {
-    /// Takes every value, as a user does.
+    /// Reads every value, as a user does.
     #[inline]
     fn answers(&self, key: u64) -> u64 {
         self.0.get(&key).map(|value| u64::from(value < PARTITIONS)).sum()
@@ -84,8 +84,9 @@ impl<L: Storage> Peer for Maplet<L> {
 pub struct Filters(pub Vec<CuckooFilter<Fp16x4, KeyHash>>);
 
 impl Filters {
-    /// With these slots in as many partitions, which divide 64. The 6 bits that a maplet has for the partition
-    /// belong to the fingerprints here, so that each filter has a 64th of the maplet's rate.
+    /// Makes as many filters as there are partitions, with these slots in all. The number of partitions must divide 64.
+    /// The 6 bits that a maplet uses for the partition are a part of the fingerprints here, so that each filter has a
+    /// 64th of the maplet's rate.
     ///
     /// `with_slots` makes a filter.
     pub fn new(
@@ -93,12 +94,12 @@ impl Filters {
         partitions: usize,
         with_slots: impl Fn(usize) -> CuckooFilter<Fp16x4, KeyHash>,
     ) -> Self {
-        // The keys of a partition are a random number of keys: room for four standard deviations.
+        // The number of keys of a partition is random: room for four standard deviations.
         let mean = slots / partitions;
         Self((0..partitions).map(|_| with_slots(mean + 4 * mean.isqrt())).collect())
     }
 
-    /// The filters of the first partition of a key, and of the one that it moves to.
+    /// Returns the filters of the first partition of a key, and of the one to which it moves.
     #[inline]
     pub fn of(&self, key: u64) -> [&CuckooFilter<Fp16x4, KeyHash>; 2] {
         partitions(key).map(|number| &self.0[number as usize % self.0.len()])

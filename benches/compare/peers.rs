@@ -1,6 +1,6 @@
-//! Everything that takes part. Filters have 16-bit fingerprints, or the false-positive rate of these; the
-//! exception is `cuckoofilter`, whose fingerprints always have 8 bits. Keys are `u64`, and what takes a
-//! hasher gets [`KeyHash`].
+//! All subjects. Filters have 16-bit fingerprints, or the false-positive rate of these; the exception is
+//! `cuckoofilter`, whose fingerprints always have 8 bits. Keys are `u64`, and a subject that takes a hasher gets
+//! [`KeyHash`].
 
 use std::cell::RefCell;
 use std::cmp::Ordering::{Equal, Greater, Less};
@@ -36,13 +36,13 @@ pub const GROWN_FILTER: &str = "grown filter";
 pub const GROWN_MAPLET: &str = "grown maplet";
 pub const FILTERS: &str = "64 filters of coucal";
 pub const HASH_MAP: &str = "RwLock<HashMap<u64, u8>>";
-/// What the machine does at best.
+/// The limit of the machine.
 pub const LIMIT: &str = "two loads";
 
 /// The false-positive rate of 16-bit fingerprints in buckets of four slots, at a load of 95 %.
 pub const RATE: f64 = 8.0 * 0.95 / 65_536.0;
 
-/// Builds the subject of this name, empty, with this number of slots, and touches its memory.
+/// Builds the subject with this name, empty, with this number of slots, and touches its memory.
 pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
     fn exclusive(peer: impl Peer + 'static, slots: usize) -> Box<dyn Subject> {
         Box::new(Exclusive(RefCell::new(peer), slots))
@@ -88,7 +88,7 @@ pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
     }
 }
 
-/// As [`build`], what several threads can write to.
+/// As [`build`], for subjects to which several threads can write.
 pub fn shared(name: &str, slots: usize) -> Box<dyn Subject + Sync> {
     let items = slots * 19 / 20;
     match name {
@@ -98,8 +98,7 @@ pub fn shared(name: &str, slots: usize) -> Box<dyn Subject + Sync> {
             Box::new(Shared(filter, slots))
         }
         GROWING => {
-            // From a 256th of these slots, or from 2^10; one doubling more than these, so that it grows
-            // before it is full.
+            // From a 256th of these slots, or from 2^10, to twice these slots, so that it grows before it is full.
             let [first, greatest] = [(slots >> 8).max(1 << 10), 2 * slots].map(growing_capacity);
             Box::new(Shared(coucal_growing(first, greatest, None), slots))
         }
@@ -130,14 +129,14 @@ pub fn shared(name: &str, slots: usize) -> Box<dyn Subject + Sync> {
     }
 }
 
-/// Whether items can be removed.
+/// Returns whether the subject can remove items.
 pub fn removes(name: &str) -> bool {
     name != BLOOM
 }
 
 const MEMORY: &str = "there is enough memory";
 
-/// A capacity for which `slots_of` is this number of slots, or the nearest number below.
+/// Returns a capacity for which `slots_of` returns this number of slots, or the nearest number below.
 fn capacity_for(slots: usize, slots_of: impl Fn(usize) -> usize) -> usize {
     let (mut good, mut too_large, mut guess) = (0, 1 + slots, slots);
     while good + 1 < too_large {
@@ -147,14 +146,13 @@ fn capacity_for(slots: usize, slots_of: impl Fn(usize) -> usize) -> usize {
             Equal => return guess,
             Greater => too_large = guess,
         }
-        // Nearly proportional: a large table is not built more than some times.
+        // The two are nearly proportional, so a large table is built only a few times.
         guess = (guess * slots / found).min(too_large - 1).max(good + 1);
     }
     good
 }
 
-/// A filter of the default layout with this number of slots, or the nearest number below; its memory is
-/// touched.
+/// Makes a filter of the default layout with this number of slots, or the nearest number below, and touches its memory.
 pub fn coucal_with_slots(slots: usize) -> CuckooFilter<Fp16x4, KeyHash> {
     let build = |capacity| CuckooFilter::with_capacity_and_hasher(capacity, KeyHash::default());
     let filter = build(capacity_for(slots, |capacity| build(capacity).slots()));
@@ -162,8 +160,8 @@ pub fn coucal_with_slots(slots: usize) -> CuckooFilter<Fp16x4, KeyHash> {
     filter
 }
 
-/// A filter of the default layout that grows: from this number of items to the greatest number, with this
-/// target load or that of the layout.
+/// Makes a growing filter of the default layout: from this number of items to the maximum, with this target load or
+/// that of the layout.
 pub fn coucal_growing(
     first: usize,
     greatest: usize,
@@ -176,7 +174,7 @@ pub fn coucal_growing(
     builder.hasher(KeyHash::default()).build().expect(MEMORY)
 }
 
-/// The items for which a filter that grows is made when it has this number of slots.
+/// Returns the number of items for which a growing filter is made when it has this number of slots.
 pub fn growing_capacity(slots: usize) -> usize {
     capacity_for(slots, |items| coucal_growing(items, items, None).slots())
 }
@@ -230,7 +228,7 @@ type Quotient = qfilter::Filter<Box<[u8]>, KeyHash>;
 pub type Scalable = ScalableCuckooFilter<u64, KeyHasher>;
 type Bloom = fastbloom::AtomicBloomFilter<KeyHash>;
 
-/// Implements [`Peer`] by the operations that are named.
+/// Implements [`Peer`] by the named operations.
 macro_rules! peers {
     ($(
         $(#[$doc:meta])*
@@ -296,7 +294,7 @@ peers! {
             true
         },
     }
-    /// An exact set of keys: what programs use today where a filter would do.
+    /// An exact set of keys: many programs use it where a filter would be enough.
     &RwLock<HashSet<u64, KeyHash>>, |set, key| {
         contains -> bool: set.read().expect(NO_PANIC).contains(&key),
         insert: {
@@ -305,7 +303,7 @@ peers! {
         },
         remove: set.write().expect(NO_PANIC).remove(&key),
     }
-    /// A filter for each partition: a lookup asks all of them by one hash, as a key may be in several.
+    /// A filter for each partition. A lookup asks all of them with one hash, since a key may be in several.
     Filters, |filters, key| {
         answers -> u64: {
             let hash = KeyHash::default().hash_one(key);
@@ -339,25 +337,25 @@ peers! {
 
 type Shard = CachePadded<parking_lot::RwLock<Sequential>>;
 
-/// Many small filters for one thread, each behind a `RwLock` of its own: the key says which.
+/// Many small filters for one thread, each behind a `RwLock` of its own. The key selects one.
 struct Sharded(Box<[Shard]>);
 
 impl Sharded {
-    /// The number of shards is the first power of two that is no less than four times the cores.
+    /// Makes as many shards as the first power of two that is at least four times the number of cores.
     fn new(slots: usize) -> Self {
         let shards = (4 * machine::cores()).next_power_of_two();
         let filter = || Sequential::with_capacity(slots / shards);
         Self((0..shards).map(|_| CachePadded::new(parking_lot::RwLock::new(filter()))).collect())
     }
 
-    /// Not by the hash that the filters use: all items of a shard would have a part of it in common.
+    /// Selects a shard. Not by the hash that the filters use: all items of a shard would have a part of it in common.
     #[inline]
     fn of(&self, key: u64) -> &Shard {
         one_of(&self.0, key.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }
 
-/// By multiply-shift.
+/// Selects an element by multiply-shift.
 #[inline]
 fn one_of<T>(list: &[T], hash: u64) -> &T {
     &list[((u128::from(hash) * list.len() as u128) >> 64) as usize]
@@ -381,7 +379,7 @@ impl Loads {
         (hash ^ one.load(Ordering::Relaxed) ^ two.load(Ordering::Relaxed)) & 1 == 1
     }
 
-    /// Another thread may overwrite the word, as nothing is kept here.
+    /// Another thread may overwrite the word; the value has no meaning here.
     #[inline]
     fn store(&self, key: u64) -> bool {
         let word = one_of(&self.0, KeyHash::default().hash_one(key));
@@ -434,7 +432,7 @@ mod tests {
             assert_eq!(run(Operation::Insert, 0..200), 200, "{name} is full");
             assert_eq!(run(Operation::Replace, 0..100), 100, "{name} misses a key");
             assert!(run(Operation::Contains, 0..200) >= 200, "{name} lost a key");
-            // The keys and the hash are fixed: no false match is among these.
+            // The keys and the hash are fixed: these keys have no false match.
             assert_eq!([0..100, 100..200].map(|range| run(Operation::Remove, range)), [0, 100]);
         }
     }

@@ -1,8 +1,8 @@
 //! Pieces of a run in which every thread had its processor.
 //!
-//! On a machine that others use, too, the time of a whole run says how often its threads were
-//! interrupted. So a thread cuts its work into [pieces](Piece) of some 10 ms, and notes for each how
-//! long it had a processor. [`count`] takes those in which no thread was kept from its work.
+//! On a machine that others use, too, the time of a whole run tells how often its threads were interrupted. So a thread
+//! cuts its work into [pieces](Piece) of some 10 ms, and notes for each piece how long it had a processor. [`count`]
+//! uses the pieces in which no thread was kept from its work.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 
-/// The fewest pieces of each thread from which a ratio is made.
+/// The minimum number of pieces of each thread for a ratio.
 pub const FEWEST: usize = 10;
-/// Of the time of a piece that its thread was not asleep, and of the piece in all other threads.
+/// The required share: of the time of a piece in which its thread was not asleep, and of the piece in all other
+/// threads.
 const SHARE: f64 = 0.98;
 const LENGTH: u64 = 10_000_000;
 
@@ -23,9 +24,9 @@ const LENGTH: u64 = 10_000_000;
 pub struct Piece {
     pub from: u64,
     pub to: u64,
-    /// How long the thread had a processor.
+    /// The time during which the thread had a processor.
     pub processor: u64,
-    /// How long the thread slept because it had to wait for a lock.
+    /// The time during which the thread slept because it waited for a lock.
     pub asleep: u64,
     pub operations: u64,
 }
@@ -43,7 +44,7 @@ impl Piece {
         self.to.min(other.to).saturating_sub(self.from.max(other.from))
     }
 
-    /// Whether a thread with these pieces had its processor during this one.
+    /// Returns whether a thread with these pieces had its processor during this piece.
     fn beside(&self, pieces: &[Self]) -> bool {
         let good = pieces.iter().filter(|piece| piece.had_processor());
         let overlap: u64 = good.map(|piece| self.overlap(piece)).sum();
@@ -51,16 +52,16 @@ impl Piece {
     }
 }
 
-/// What counts of one thread, or of several together.
+/// The counted pieces of one thread, or of several together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
     /// Million operations per second; NaN if there are no pieces.
     pub rate: f64,
-    /// The number of pieces; of several threads, the least one.
+    /// The number of pieces; of several threads, the smallest number.
     pub pieces: usize,
 }
 
-/// For each thread the pieces in which it had its processor while all others had theirs.
+/// Returns, for each thread, the pieces in which it had its processor while all others had theirs.
 pub fn count(threads: &[Vec<Piece>]) -> Vec<Counted> {
     let one = |(number, pieces): (usize, &Vec<Piece>)| {
         let others = || threads.iter().enumerate().filter(|other| other.0 != number);
@@ -76,24 +77,24 @@ pub fn count(threads: &[Vec<Piece>]) -> Vec<Counted> {
 }
 
 impl Counted {
-    /// The throughput of all threads together.
+    /// Returns the throughput of all threads together.
     pub fn together(threads: &[Self]) -> Self {
         let pieces = threads.iter().map(|thread| thread.pieces).min().unwrap_or(0);
         Self { rate: threads.iter().map(|thread| thread.rate).sum(), pieces }
     }
 }
 
-/// What the kernel knows about the turns of this thread on a processor: Linux has it in a file.
+/// The kernel's information about the turns of this thread on a processor, which Linux has in a file.
 pub struct Turns(Option<File>);
 
 impl Turns {
-    /// For the thread that calls this.
+    /// Makes one for the calling thread.
     pub fn of_this_thread() -> Self {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// The nanoseconds that the thread waited for a processor while it could run, and how often it was
-    /// given one. Zeros where the system does not tell.
+    /// Returns the nanoseconds for which the thread waited for a processor while it could run, and the number of times
+    /// that it got one. Returns zeros if the system does not tell.
     pub fn read(&mut self) -> (u64, u64) {
         let mut fields = || {
             let file = self.0.as_mut()?;
@@ -111,14 +112,14 @@ impl Turns {
 pub struct Meter {
     origin: Instant,
     turns: Turns,
-    /// When the piece began, the processor time until then, and the turns.
+    /// The time at which the piece began, and the processor time and the turns up to then.
     start: (u64, Duration, (u64, u64)),
     operations: u64,
     pieces: Vec<Piece>,
 }
 
 impl Meter {
-    /// For the thread that calls this; `origin` is the same for all threads of a run.
+    /// Makes one for the calling thread; `origin` is the same for all threads of a run.
     pub fn new(origin: Instant) -> Self {
         let turns = Turns::of_this_thread();
         let start = (0, Duration::ZERO, (0, 0));
@@ -133,7 +134,7 @@ impl Meter {
         (self.origin.elapsed().as_nanos() as u64, processor, turns)
     }
 
-    /// After every few operations.
+    /// Called after every few operations.
     #[inline]
     pub fn add(&mut self, operations: usize) {
         self.operations += operations as u64;
@@ -147,14 +148,14 @@ impl Meter {
         self.start = self.clocks();
         let (to, after, (waited, turns)) = self.start;
         let processor = after.saturating_sub(before).as_nanos() as u64;
-        // A processor that the machine's host takes away is no turn.
+        // If the host of a virtual machine takes a processor away, that is not a turn.
         let slept = (to - from).saturating_sub(processor + waited - waited_before);
         let asleep = if turns > turns_before { slept } else { 0 };
         let operations = std::mem::take(&mut self.operations);
         self.pieces.push(Piece { from, to, processor, asleep, operations });
     }
 
-    /// All pieces; the last one may be a short one.
+    /// Returns all pieces; the last one may be short.
     pub fn finish(mut self) -> Vec<Piece> {
         self.cut();
         self.pieces
@@ -184,7 +185,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// From one millisecond to another, with a processor for some of it; a thousand operations.
+    /// Makes a piece from one millisecond to another, with a processor for some of it, and a thousand operations.
     fn piece(from: u64, to: u64, processor: u64) -> Piece {
         let [from, to, processor] = [from, to, processor].map(|millis| millis * MS);
         Piece { from, to, processor, asleep: 0, operations: 1000 }

@@ -1,4 +1,4 @@
-//! The figures: all runs of each, so that a ratio is taken inside each run.
+//! The figures, with all runs of each, so that a ratio is taken inside each run.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,7 +11,7 @@ use crate::pieces::{Counted, FEWEST};
 /// The columns of the file.
 const HEAD: [&str; 6] = ["slots", "threads", "subject", "figure", "median", "runs"];
 
-/// The median of the finite values; `None` if there are none.
+/// Returns the median of the finite values; `None` if there are none.
 pub fn median(runs: &[f64]) -> Option<f64> {
     let mut sorted: Vec<_> = runs.iter().copied().filter(|run| run.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
@@ -19,22 +19,22 @@ pub fn median(runs: &[f64]) -> Option<f64> {
     Some(f64::midpoint(sorted[(sorted.len() - 1) / 2], upper))
 }
 
-/// The median of the ratios of the runs, one by one.
+/// Returns the median of the ratios of the runs, one by one.
 fn ratio(above: &[f64], below: &[f64]) -> Option<f64> {
     let ratios: Vec<_> = above.iter().zip(below).map(|(above, below)| above / below).collect();
     median(&ratios)
 }
 
-/// The slots and the number of threads.
+/// The number of slots and the number of threads.
 pub type Place = (u64, usize);
 
-/// What was measured: slots, threads, subject and figure.
+/// The identity of a figure: slots, threads, subject and figure.
 type Id = (u64, usize, String, String);
 
 #[derive(Default)]
 pub struct Results {
     figures: BTreeMap<Id, Vec<f64>>,
-    /// What was run and where, in the order in which it is printed.
+    /// The command and the machine, in the order in which they are printed.
     pub notes: Vec<(String, String)>,
 }
 
@@ -51,7 +51,7 @@ impl Results {
         self.push(place, subject, &pieces(figure), of.pieces as f64);
     }
 
-    /// Adds the figures of another run, with this after the names of the figures.
+    /// Adds the figures of another run, with `suffix` after their names.
     pub fn extend(&mut self, other: Self, suffix: &str) {
         for ((slots, threads, subject, figure), runs) in other.figures {
             let id = (slots, threads, subject, figure + suffix);
@@ -59,12 +59,12 @@ impl Results {
         }
     }
 
-    /// The figures of one size and number of threads.
+    /// Returns the figures of one size and number of threads.
     pub fn at(&self, slots: u64, threads: usize) -> View<'_> {
         View { results: self, slots, threads }
     }
 
-    /// As if every figure had been measured: a short run may be too short for one.
+    /// Fills in every figure, since a short run may be too short for some.
     #[cfg(test)]
     pub fn complete(&mut self) {
         for (id, runs) in &mut self.figures {
@@ -80,7 +80,7 @@ impl Results {
         distinct(self.figures.keys().map(|id| id.2.clone()))
     }
 
-    /// The sizes for which there is a figure of this name.
+    /// Returns the sizes for which there is a figure with this name.
     pub fn slots_with(&self, figure: &str) -> Vec<u64> {
         distinct(self.figures.keys().filter(|id| id.3 == figure).map(|id| id.0))
     }
@@ -94,7 +94,7 @@ impl Results {
         for (name, note) in &self.notes {
             let _ = writeln!(text, "# {name}: {note}");
         }
-        // A name may have a comma in it.
+        // A name may contain a comma.
         let mut csv = csv::Writer::from_writer(Vec::new());
         let mut write = |record: [&str; 6]| csv.write_record(record).expect("memory takes it all");
         write(HEAD);
@@ -114,7 +114,7 @@ impl Results {
             .ok_or_else(|| format!("{} was not written by this program", path.display()).into())
     }
 
-    /// Reads what [`to_csv`](Self::to_csv) wrote; `None` for any other text.
+    /// Reads the output of [`to_csv`](Self::to_csv); `None` for any other text.
     fn from_csv(text: &str) -> Option<Self> {
         let mut results = Self::default();
         for note in text.lines().map_while(|line| line.strip_prefix("# ")) {
@@ -157,18 +157,18 @@ impl<'a> View<'a> {
         median(self.runs(subject, figure))
     }
 
-    /// The median of the ratios of the runs of two figures, one by one.
+    /// Returns the median of the ratios of the runs of two figures, one by one.
     pub fn ratio(self, above: (&str, &str), below: (&str, &str)) -> Option<f64> {
         ratio(self.runs(above.0, above.1), self.runs(below.0, below.1))
     }
 
-    /// The number of pieces of a throughput, in all runs.
+    /// Returns the number of pieces of a throughput, in all runs.
     pub fn pieces(self, subject: &str, figure: &str) -> usize {
         self.runs(subject, &pieces(figure)).iter().sum::<f64>() as usize
     }
 
-    /// How many times the throughput of another view, or of another subject; `None` if one of them has
-    /// too few pieces.
+    /// Returns the ratio to the throughput of another view, or of another subject; `None` if one of them has too few
+    /// pieces.
     pub fn times(self, subject: &str, below: (Self, &str), figure: &str) -> Option<f64> {
         let enough = |view: Self, subject| view.pieces(subject, figure) >= FEWEST;
         let all = enough(self, subject) && enough(below.0, below.1);
@@ -176,7 +176,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The name of the number of pieces of a throughput.
+/// Returns the name of the number of pieces of a throughput.
 fn pieces(figure: &str) -> String {
     format!("{figure}: pieces")
 }

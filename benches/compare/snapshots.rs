@@ -1,4 +1,4 @@
-//! Snapshots: what writers and lookups notice of them, their time, and that of their bytes.
+//! Snapshots: how much they slow down writers and lookups, and the time of a snapshot and of its bytes.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,24 +22,24 @@ pub const TOPIC: Topic =
     Topic { name: "snapshots", slots: &[1 << 18, 1 << 27], measure, tables, plots: |_| Vec::new() };
 
 const TABLES: [&str; 2] = [COUCAL, GROWING];
-/// A writer's scenes.
+/// The scenes of a writer.
 const SCENES: [&str; 2] = ["no snapshots", "snapshots of this table"];
-/// The longest of the inserts between the ends of two snapshots.
+/// The longest insert between the ends of two snapshots.
 const PAUSE: &str = "longest insert of a snapshot";
 const INSERTS: &str = "inserts Mops/s";
-/// In milliseconds: what is done with the bytes of a table, and what the machine does with as many.
+/// In milliseconds: work on the bytes of a table, and a copy of as many bytes by the machine.
 const TIMES: [&str; 3] = ["snapshot", "restore from bytes", "memory copy to new pages"];
 
 fn figure(scene: &str, figure: &str) -> String {
     format!("{scene}: {figure}")
 }
 
-/// The scene of single inserts.
+/// Returns the name of the scene of single inserts.
 fn inserts_in(scene: &str) -> String {
     format!("{scene}: insert")
 }
 
-/// A table, and the items that it holds.
+/// A table, and its items.
 struct Filled<L: Storage> {
     name: &'static str,
     slots: u64,
@@ -65,16 +65,16 @@ impl<L: Storage> Filled<L> {
         plan.say(&format!("{}, {} slots", self.name, self.slots));
         assert_eq!(fill(&self.table, Keys::new(KEYS), self.items), self.items);
         self.times(results);
-        // Last: afterwards it holds other items.
+        // Last: afterwards the table holds other items.
         self.inserts(plan, results);
     }
 
-    /// The time of a snapshot, and of its bytes, beside a copy of as many bytes by the machine.
+    /// Measures the time of a snapshot, and of its bytes, beside a copy of as many bytes by the machine.
     fn times(&self, results: &mut Results) {
         let filter = &self.table.0;
         let snapshot = filter.snapshot().expect("memory for a snapshot");
         let bytes = snapshot.as_bytes();
-        // Small tables more often, so that the clock is no part of it.
+        // Small tables more often, so that the time of the clock does not matter.
         for _ in 0..ROUNDS * if self.slots <= 1 << 20 { 20 } else { 1 } {
             let millis = [
                 timed(|| filter.snapshot().expect("memory for a snapshot")),
@@ -90,7 +90,7 @@ impl<L: Storage> Filled<L> {
         }
     }
 
-    /// A writer that removes and inserts, which at this load takes kicks; and a thread that takes
+    /// Measures a writer that removes and inserts, which takes kicks at this load, beside a thread that takes
     /// snapshots, or none.
     fn inserts(&self, plan: &Plan, results: &mut Results) {
         let (place, name) = ((self.slots, 2), self.name);
@@ -99,9 +99,9 @@ impl<L: Storage> Filled<L> {
         let count = (plan.operations << 6 >> self.slots.ilog2()).clamp(2, 200);
         for _ in 0..ROUNDS {
             let mut quiet = Duration::ZERO;
-            // The second scene takes as long as the first one has taken.
+            // The second scene takes as long as the first one.
             for scene in [SCENES[1], SCENES[0]] {
-                // Snapshots so far, and whether the writer has waited for one.
+                // The number of snapshots so far, and whether the writer has waited for one.
                 let (snapshots, waited) = (AtomicU64::new(0), AtomicBool::new(false));
                 let mut inserts = None;
                 let mut writer = || {
@@ -146,7 +146,7 @@ impl<L: Storage> Filled<L> {
     }
 }
 
-/// Milliseconds; what the work returns is dropped afterwards.
+/// Returns the milliseconds of the work. Its result is dropped afterwards.
 fn timed<R>(work: impl FnOnce() -> R) -> f64 {
     let started = Instant::now();
     let result = black_box(work());
@@ -158,11 +158,11 @@ fn timed<R>(work: impl FnOnce() -> R) -> f64 {
 /// The times of the inserts of a writer that removes and inserts.
 struct Inserts {
     singles: Singles,
-    /// Snapshots so far.
+    /// The number of snapshots so far.
     seen: u64,
-    /// The longest since the last snapshot ended.
+    /// The longest insert since the last snapshot ended.
     longest: u64,
-    /// The longest of each snapshot.
+    /// The longest insert during each snapshot.
     pauses: Vec<f64>,
 }
 
@@ -171,7 +171,7 @@ impl Inserts {
         Self { singles: Singles::of_this_thread(), seen: 0, longest: 0, pauses: Vec::new() }
     }
 
-    /// `snapshots` have ended until now.
+    /// Adds a step. Up to now, `snapshots` have ended.
     fn took(&mut self, step: Step, nanos: u64, snapshots: u64) {
         let own = self.singles.took(nanos);
         if !matches!(step, Step::Insert(_)) {
@@ -179,7 +179,7 @@ impl Inserts {
         }
         self.singles.histogram.saturating_record(own);
         self.longest = self.longest.max(own);
-        // A snapshot that ended during this insert is the one that it waited for.
+        // The insert waited for a snapshot that ended during it.
         if snapshots > self.seen {
             self.pauses.push(self.longest as f64);
             (self.seen, self.longest) = (snapshots, 0);
@@ -208,7 +208,7 @@ fn tables(results: &Results) -> Vec<Table> {
     vec![times]
 }
 
-/// GB/s of the words of a table, which its snapshot has besides a header.
+/// Returns the GB/s of the words of a table, without the header of the snapshot.
 fn speed(slots: u64, millis: f64) -> f64 {
     slots as f64 * 2.0 / millis / 1e6
 }

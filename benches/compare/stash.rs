@@ -1,4 +1,4 @@
-//! What lookups cost when a share of the entries is in the stash.
+//! The cost of lookups when a share of the entries is in the stash.
 
 use std::hint::black_box;
 
@@ -17,7 +17,7 @@ pub const TOPIC: Topic =
 
 type Maplet = CuckooMaplet<Fp16x4, KeyHash>;
 
-/// The share of the pairs that is in the stash, in percent, and its name.
+/// The percentage of the pairs that are in the stash, and its name.
 const SHARES: [(f64, &str); 4] = [(0.0, "nothing"), (0.1, "0.1 %"), (1.0, "1 %"), (15.0, "15 %")];
 
 const ABSENT: &str = "absent";
@@ -26,10 +26,10 @@ const GET: &str = "get, present";
 const SHARE: &str = "share in the stash";
 const TIMES: [&str; 3] = [ABSENT, PRESENT, GET];
 
-/// Values of a key that has more than its buckets hold, and how many of them are in the stash.
+/// The number of values of a key with more values than its buckets hold, and how many of them are in the stash.
 const VALUES: u64 = 12;
 const STASHED: u64 = VALUES - 8;
-/// Corrections of the number of such keys.
+/// The number of corrections of the number of such keys.
 const TRIES: u32 = 2;
 
 fn measure(plan: &Plan, results: &mut Results) {
@@ -38,8 +38,8 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// With as many pairs whatever the share is, and the number of keys. Keys whose buckets overlap have more in the stash
-/// than others: so the number of large ones is found by trying.
+/// Fills a maplet with the same number of pairs, whatever the share is. Also returns the number of keys. Keys whose
+/// buckets overlap have more pairs in the stash than others, so the number of keys with many values is found by trying.
 fn filled(slots: u64, share: f64, keys: Keys) -> (Maplet, u64) {
     let capacity = slots * 19 / 20;
     let pairs = capacity * 9 / 10;
@@ -49,7 +49,7 @@ fn filled(slots: u64, share: f64, keys: Keys) -> (Maplet, u64) {
         let builder = CuckooMaplet::builder().layout::<Fp16x4>().hasher(KeyHash::default());
         let maplet = builder.value_bits(6).capacity(capacity as usize).build().expect("memory");
         let items = pairs - large * (VALUES - 1);
-        // The large ones among the others.
+        // Keys with many values are spread among the others.
         let step = items.checked_div(large).unwrap_or(u64::MAX);
         for at in 0..items {
             let is_large = at % step == 0 && at / step < large;
@@ -65,7 +65,7 @@ fn filled(slots: u64, share: f64, keys: Keys) -> (Maplet, u64) {
     }
 }
 
-/// All by turns, chunk by chunk.
+/// Measures all by turns, chunk by chunk.
 fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(1 + round as u64);
     let maplets = SHARES.map(|(share, _)| filled(slots, share, keys));

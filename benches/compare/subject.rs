@@ -1,15 +1,15 @@
-//! What is measured, and the loops over it as trait objects: one dynamic call per chunk of keys, and nothing
-//! but the filter, set or map inside.
+//! The measured subjects, and the loops over them as trait objects: one dynamic call per chunk of keys, and only the
+//! filter, set or map inside.
 
 use std::cell::RefCell;
 use std::time::Instant;
 
 use coucal_benches::keys::{CHUNK, Keys, Which};
 
-/// Keys of one batch.
+/// The number of keys of one batch.
 pub const BATCH: usize = 1024;
 
-/// What is done with each key.
+/// The operation that is done with each key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Contains,
@@ -19,42 +19,42 @@ pub enum Operation {
     Replace,
 }
 
-/// A filter, a set, or something that stands in for one: it has `contains` or `answers`. What several threads
-/// write to is implemented for references.
+/// A filter, a set, or something that stands in for one: it has `contains` or `answers`. A subject to which several
+/// threads write is implemented for references.
 pub trait Peer: Sized {
     #[inline]
     fn contains(&self, key: u64) -> bool {
         self.answers(key) > 0
     }
 
-    /// If it says where a key may be: the number of places.
+    /// For a subject that tells where a key may be: returns the number of places.
     #[inline]
     fn answers(&self, key: u64) -> u64 {
         self.contains(key).into()
     }
 
-    /// Stores one more copy (a set: the key); `false` if there is no room.
+    /// Stores one more copy (a set: the key). Returns `false` if there is no room.
     fn insert(&mut self, key: u64) -> bool;
 
-    /// Stores the key unless it is there; `false` if it is, or if there is no room.
+    /// Stores the key unless it is there. Returns `false` if it is, or if there is no room.
     #[inline]
     fn insert_if_absent(&mut self, key: u64) -> bool {
         !self.contains(key) && self.insert(key)
     }
 
-    /// Removes one copy; `false` if there was none, or if nothing can be removed.
+    /// Removes one copy. Returns `false` if there was none, or if the subject cannot remove.
     #[inline]
     fn remove(&mut self, _key: u64) -> bool {
         false
     }
 
-    /// Moves a key to another place; `false` if it was not in the first one, or if there are no places.
+    /// Moves a key to another place. Returns `false` if it was not in the first place, or if the subject has no places.
     #[inline]
     fn replace(&mut self, _key: u64) -> bool {
         false
     }
 
-    /// The operation with one batch of keys; the number of times that the answer was yes.
+    /// Does the operation with one batch of keys. Returns the number of times that the answer was yes.
     fn batch(&mut self, operation: Operation, keys: &[u64]) -> u64 {
         one_by_one(self, operation, keys)
     }
@@ -68,7 +68,7 @@ pub enum Step {
     Remove(u64),
 }
 
-/// What one call does.
+/// The work of one call.
 pub enum Work<'a> {
     OneByOne(Operation, &'a [u64]),
     Batches(Operation, &'a [u64]),
@@ -79,9 +79,9 @@ pub enum Work<'a> {
 
 /// A [`Peer`], as the programs use it.
 pub trait Subject {
-    /// How many items count as a load of 100 %: the slots, or what it was built for.
+    /// Returns the number of items that count as a load of 100 %: the slots, or the number that it was built for.
     fn slots(&self) -> u64;
-    /// The number of times that the answer was yes. Inserts one by one stop when one fails.
+    /// Does some work. Returns the number of times that the answer was yes. Single inserts stop when one fails.
     fn work(&self, work: Work) -> u64;
 
     fn run(&self, operation: Operation, keys: &[u64]) -> u64 {
@@ -93,7 +93,7 @@ pub trait Subject {
     }
 }
 
-/// For one thread, and its slots.
+/// A subject for one thread, and its slots.
 pub struct Exclusive<P>(pub RefCell<P>, pub usize);
 
 impl<P: Peer> Subject for Exclusive<P> {
@@ -106,7 +106,7 @@ impl<P: Peer> Subject for Exclusive<P> {
     }
 }
 
-/// For several threads, and its slots.
+/// A subject for several threads, and its slots.
 pub struct Shared<P>(pub P, pub usize);
 
 impl<P> Subject for Shared<P>
@@ -138,7 +138,7 @@ fn run<P: Peer>(peer: &mut P, work: Work) -> u64 {
     }
 }
 
-/// A loop that is a function of its own, for each kind of work.
+/// Runs a loop that is a function of its own, for each kind of work.
 #[inline(never)]
 fn each<P, T>(peer: &mut P, list: &[T], mut work: impl FnMut(&mut P, &T) -> u64) -> u64 {
     list.iter().map(|one| work(peer, one)).sum()
@@ -170,7 +170,7 @@ fn step<P: Peer>(peer: &mut P, step: Step) -> bool {
     }
 }
 
-/// The items of a writer that removes its oldest item and inserts a new one, again and again.
+/// The items of a writer that repeatedly removes its oldest item and inserts a new one.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     pub keys: Keys,
@@ -179,7 +179,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Moves by some items: the steps of the removals and of the inserts.
+    /// Moves by some items. Returns the steps of the removals and of the inserts.
     pub fn moves(&mut self, items: u64) -> Vec<Step> {
         let Self { keys, oldest, next } = *self;
         (self.oldest, self.next) = (oldest + items, next + items);
@@ -189,7 +189,7 @@ impl Window {
     }
 }
 
-/// Inserts the first `items` keys in batches, without a list of all of them; the number that was stored.
+/// Inserts the first `items` keys in batches, without a list of all of them. Returns the number of stored items.
 pub fn fill(subject: &dyn Subject, keys: Keys, items: u64) -> u64 {
     let chunk = |from| keys.collect(Which::InOrder, from..items.min(from + CHUNK as u64));
     let insert = |from| subject.run_batches(Operation::Insert, &chunk(from));

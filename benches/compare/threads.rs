@@ -1,5 +1,5 @@
-//! Throughput by the number of threads, up to the number of cores, beside what the machine does at best
-//! and peers that several threads can write to. And lookups beside a writer.
+//! Throughput by the number of threads, up to the number of cores, beside the limit of the machine and peers to which
+//! several threads can write. And lookups beside a writer.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::results::{Results, View};
 use crate::subject::{Operation, Step, Subject, Window, Work};
 use crate::{Plan, Topic};
 
-/// Of several threads at once.
+/// A subject of several threads at once.
 type Shared = dyn Subject + Sync;
 
 pub const TOPIC: Topic =
@@ -27,7 +27,7 @@ pub const TOPIC: Topic =
 
 const SUBJECTS: [&str; 6] = [LIMIT, COUCAL, GROWING, ATOMIC, BLOOM, SHARDS];
 
-/// The number of their set.
+/// The number of the set of its keys.
 const KEYS: u64 = 300;
 
 const TO_HALF: &str = "inserts to half load";
@@ -45,13 +45,13 @@ const MIXTURES: [(u64, &str); 6] = [
     (50, "half writes"),
     (100, "all write"),
 ];
-/// In a table with each number of threads.
+/// The workloads with a table for each number of threads.
 const EACH: [&str; 2] = [MIXTURES[0].1, TO_HALF];
-/// In the table.
+/// The workloads in the table.
 const WORKLOADS: [&str; 7] =
     [LOOKUPS, TO_HALF, TO_MOST, REMOVALS, MIXTURES[2].1, MIXTURES[4].1, HOT];
 
-/// Those that have lookups beside a writer.
+/// The subjects with lookups beside a writer.
 const SHARED: [&str; 3] = [COUCAL, ATOMIC, SHARDS];
 const SCENES: [&str; 2] = ["no writer", "writer in this table"];
 
@@ -82,8 +82,8 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// Lookups of items that stay, in a table that all workloads have left, while a second thread removes and
-/// inserts others.
+/// Measures lookups of items that stay, in a table as all workloads have left it, while a second thread removes and
+/// inserts other items.
 fn beside_a_writer(plan: &Plan, slots: u64, name: &str, table: &Shared, results: &mut Results) {
     let (keys, settled) = (Keys::new(KEYS), slots / 2);
     let lookups = keys.collect(Which::Present { items: settled }, 0..plan.operations);
@@ -93,7 +93,7 @@ fn beside_a_writer(plan: &Plan, slots: u64, name: &str, table: &Shared, results:
     lookups.measure(plan, SCENES[1], Some(&mut churn(table, &mut window)), results);
 }
 
-/// The part of a list that belongs to one thread.
+/// Returns the part of a list that belongs to one thread.
 pub fn part<T>(list: &[T], thread: usize, threads: usize) -> &[T] {
     &list[list.len() * thread / threads..list.len() * (thread + 1) / threads]
 }
@@ -102,13 +102,13 @@ pub fn part<T>(list: &[T], thread: usize, threads: usize) -> &[T] {
 struct Scripts {
     /// The items of a table that is as full as it gets.
     items: Vec<u64>,
-    /// How many of them there are at half load.
+    /// The number of items at half load.
     half: usize,
     lookups: Vec<u64>,
-    /// For each mixture the steps of each thread.
+    /// For each mixture, the steps of each thread.
     mixtures: [Vec<Vec<Step>>; MIXTURES.len()],
     hot: Vec<Step>,
-    /// How long all that is not over by itself goes on.
+    /// The duration of work that does not end by itself.
     duration: Duration,
 }
 
@@ -116,7 +116,7 @@ impl Scripts {
     fn new(plan: &Plan, slots: u64, most_threads: usize) -> Self {
         let keys = Keys::new(KEYS);
         let (half, most, operations) = (slots / 2, slots * 9 / 10, 4 * plan.operations);
-        // As many for each thread, whatever their number.
+        // The same number for each thread, however many threads there are.
         let scripts = most_threads as u64;
         let mixture = |(number, (writes, _)): (u64, (u64, &str))| {
             let (first, steps) = ((33 + number) << 32, operations / scripts);
@@ -134,8 +134,8 @@ impl Scripts {
         }
     }
 
-    /// All workloads in their order. `tables` are empty: inserts and removals go through all of them,
-    /// the rest happens in the first.
+    /// Runs all workloads in their order. `tables` are empty: inserts and removals go through all of them; the rest
+    /// happens in the first one.
     fn run(
         &self,
         tables: &[Box<Shared>],
@@ -175,7 +175,7 @@ impl Scripts {
     }
 }
 
-/// Each thread goes through its list again and again.
+/// Makes each thread go through its list repeatedly.
 pub fn again<'a, T: 'a, C: Iterator<Item = &'a [T]> + Clone>(
     duration: Duration,
     threads: usize,
@@ -195,7 +195,7 @@ pub fn again<'a, T: 'a, C: Iterator<Item = &'a [T]> + Clone>(
     Counted::together(&count(&pieces))
 }
 
-/// Each thread does its part of the keys in one table after the other. NaN if something failed.
+/// Makes each thread do its part of the keys in one table after the other. Returns NaN if something failed.
 fn through_all(
     tables: &[Box<Shared>],
     keys: &[u64],
@@ -218,13 +218,13 @@ fn through_all(
     }
 }
 
-/// Of a hundred steps so many are writes: inserts of new keys, from the index `first` on, and as many
-/// removals of the oldest of them. The others are lookups. In the end what is left of them is removed: so it can be run
-/// again and again, and no item gets more copies each time.
+/// Makes steps of which `writes` in a hundred are writes: inserts of new keys, from the index `first` on, and as many
+/// removals of the oldest of them. The others are lookups. At the end the remaining keys are removed: so the script can
+/// be run repeatedly, and no item gets more copies each time.
 fn script(keys: Keys, first: u64, steps: u64, writes: u64, items: u64) -> Vec<Step> {
     let (mut oldest, mut next) = (first, first);
     let mut step = |index: u64| {
-        // Among the keys that are looked up there are none of these.
+        // The keys that are looked up are other keys.
         let draw = mix(index ^ 0xd1ce << 40) % 100;
         if draw >= writes {
             Step::Look(keys.pick(Which::Half { items }, index))
@@ -241,8 +241,8 @@ fn script(keys: Keys, first: u64, steps: u64, writes: u64, items: u64) -> Vec<St
     steps
 }
 
-/// In each cell the throughput of one thread, that of as many as there are cores, and their ratio. Then lookups beside a
-/// writer, and the throughput of each number of threads.
+/// Makes tables: in each cell the throughput of one thread, that of as many as there are cores, and their ratio; then
+/// lookups beside a writer, and the throughput of each number of threads.
 fn tables(results: &Results) -> Vec<Table> {
     let Some(slots) = results.slots_with(TO_HALF).pop() else { return Vec::new() };
     let (one, all) = (results.at(slots, 1), with_all_threads(results, slots));
@@ -267,7 +267,7 @@ fn tables(results: &Results) -> Vec<Table> {
     vec![all_workloads, beside, each]
 }
 
-/// The figures of as many threads as there are cores.
+/// Returns the figures of as many threads as there are cores.
 fn with_all_threads(results: &Results, slots: u64) -> View<'_> {
     results.at(slots, results.threads_with(slots, TO_HALF).pop().unwrap_or(1))
 }

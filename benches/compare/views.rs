@@ -1,5 +1,5 @@
-//! Views: what it takes to open the bytes of a snapshot and to look something up in them, beside the filter itself; and
-//! many small filters whose bytes are in a cache, as those of a storage engine are.
+//! Views: the cost of opening the bytes of a snapshot and of lookups in them, beside the filter itself; and many small
+//! filters whose bytes are in a cache, as in a storage engine.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -33,14 +33,14 @@ const LOOKUPS: [&str; 2] = ["absent", "present"];
 const WHAT: [&str; 2] = ["filter", "view"];
 const OPEN: [&str; 2] = ["from_trusted_bytes", "from_bytes"];
 
-/// Filters of a storage engine, with the keys of a file each.
+/// The number of filters of a storage engine, each with the keys of a file.
 const FILTERS: usize = 1000;
 const ITEMS: u64 = 3900;
-/// Their slots, all together.
+/// The number of their slots, all together.
 const SLOTS: u64 = FILTERS as u64 * 4096;
 const NANOS: &str = "absent, ns";
 const GOOD: &str = "its bytes are good";
-/// Lookups in a row, where each takes microseconds.
+/// The number of lookups in a row, where each takes microseconds.
 const SHORT: usize = 512;
 const WAYS: [&str; 8] = [
     "coucal, view",
@@ -69,7 +69,7 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// The nanoseconds of each call, and how many said yes.
+/// Returns the nanoseconds of each call, and the number of times that the answer was yes.
 pub fn timed<T>(list: &[T], call: impl Fn(&T) -> bool) -> (f64, usize) {
     let started = Instant::now();
     let yes = list.iter().filter(|one| call(one)).count();
@@ -80,7 +80,7 @@ fn open(bytes: &[u8]) -> View<'_> {
     View::from_trusted_bytes(bytes, KeyHash::default()).expect(GOOD)
 }
 
-/// The filter and its view by turns, chunk by chunk.
+/// Measures the filter and its view by turns, chunk by chunk.
 fn measure_one<L: Storage>(
     name: &str,
     filter: &coucal::Filter<L, KeyHash>,
@@ -122,7 +122,7 @@ fn measure_one<L: Storage>(
     OPEN.into_iter().zip([trusted, checked]).for_each(|(figure, nanos)| push(figure, nanos));
 }
 
-/// All ways by turns, chunk by chunk.
+/// Measures all ways by turns, chunk by chunk.
 fn measure_many(plan: &Plan, round: usize, results: &mut Results) {
     let filters = FILTERS.min((plan.operations >> 10) as usize);
     let keys = |number: usize| Keys::new((1 + round * FILTERS + number) as u64);
@@ -156,7 +156,7 @@ fn measure_many(plan: &Plan, round: usize, results: &mut Results) {
             builder.items(items.iter())
         })
         .collect();
-    // The words of a filter and the number of its hashes are all of it.
+    // The bytes of a Bloom filter are its words and the number of its hashes.
     let bloom_bytes: Vec<Vec<u8>> = blooms
         .iter()
         .map(|filter| filter.as_slice().iter().flat_map(|word| word.to_le_bytes()).collect())

@@ -1,5 +1,5 @@
-//! Keys with several values: up to which load two buckets have room for all values of their keys, and the load at which
-//! a table with its stash is smallest. `src/sizing/crowds.rs` of the crate has these loads.
+//! Keys with several values: the load up to which two buckets have slots for all values of their keys, and the load at
+//! which a table with its stash is smallest. `src/sizing/crowds.rs` of the crate has these loads.
 
 use coucal_benches::keys::Keys;
 use coucal_benches::text::{Table, figures, percent};
@@ -8,32 +8,32 @@ use rayon::prelude::*;
 use crate::Figure;
 use crate::simulation::{Simulation, stashed_share};
 
-/// Slots per bucket.
+/// The numbers of slots per bucket.
 const SLOTS: std::ops::RangeInclusive<usize> = 2..=8;
 /// The loads that are tried, in percent of the slots.
 const LOADS: std::ops::RangeInclusive<u32> = 25..=97;
 /// The memory of a stashed entry in bits, as in `src/sizing/crowds.rs` of the crate.
 const STASHED_BITS: f64 = 160.0;
-/// How much more memory than the least may be taken for fewer stashed entries, which cost time as well.
+/// The memory that may be taken, as a multiple of the minimum, to have fewer stashed entries, which also cost time.
 const SPARE: f64 = 1.01;
 
-/// What is best for keys with `values` values each in buckets of `slots` slots.
+/// The best load for keys with `values` values each in buckets of `slots` slots.
 #[derive(Clone, Copy)]
 struct Best {
     slots: usize,
     values: usize,
-    /// Percent of the slots.
+    /// In percent of the slots.
     load: u32,
-    /// The share of the pairs that is stashed then.
+    /// The share of the pairs that are stashed at this load.
     stashed: f64,
 }
 
-/// Bits per pair in words of 64 bits and in the stash.
+/// Returns the bits per pair, in words of 64 bits and in the stash.
 fn bits(slots: usize, load: u32, stashed: f64) -> f64 {
     64.0 / slots as f64 / (f64::from(load) / 100.0) + stashed * STASHED_BITS
 }
 
-/// The share of stashed pairs at each load, mean of several tables.
+/// Returns the share of stashed pairs at each load, the mean of several tables.
 fn shares(slots: usize, values: usize, buckets: usize, tables: u64) -> Vec<f64> {
     let mut simulations: Vec<_> =
         (1..=tables).map(|set| (Keys::new(set), Simulation::new(buckets, slots, 32))).collect();
@@ -47,7 +47,7 @@ fn shares(slots: usize, values: usize, buckets: usize, tables: u64) -> Vec<f64> 
 }
 
 impl Best {
-    /// The lowest load at which little more memory is taken than at the best one.
+    /// Finds the lowest load at which the table takes little more memory than at the best one.
     fn of(slots: usize, values: usize, buckets: usize, tables: u64) -> Self {
         let shares = shares(slots, values, buckets, tables);
         let all =
@@ -63,7 +63,7 @@ impl Best {
     }
 }
 
-/// For tables of this many slots, about.
+/// Makes the figure with tables of about this number of slots.
 pub fn figure(name: &str, in_all: usize) -> Figure {
     let shapes: Vec<_> =
         SLOTS.flat_map(|slots| (2..=4 * slots).map(move |values| (slots, values))).collect();
@@ -111,7 +111,7 @@ mod tests {
     const LAYOUTS: [&str; 7] = ["Fp32x2", "Fp21x3", "Fp16x4", "Fp12x5", "Fp10x6", "Fp9x7", "Fp8x8"];
     const ITEMS: usize = 1 << 30;
 
-    /// What a builder makes of so many copies per item.
+    /// Returns the figures that a builder makes of this number of copies per item.
     fn figures(slots: usize, copies: usize) -> Figures {
         let builder = CuckooFilter::builder().layout_named(LAYOUTS[slots - 2]).unwrap();
         builder.capacity(ITEMS).copies_per_item(copies as u32).figures(ITEMS).unwrap()
@@ -127,7 +127,7 @@ mod tests {
             let [slots, values, load, stashed, _] = fields[..] else { panic!("{row}") };
             let [of_layout, found] =
                 [1, values as usize].map(|copies| figures(slots as usize, copies));
-            // No more than that of distinct items.
+            // At most the load of distinct items.
             let load = load.min(of_layout.load_factor);
             assert!((found.load_factor - load).abs() < 0.001, "{row}: {found:?}");
             assert!((found.stashed_share - stashed).abs() < 1e-9, "{row}: {found:?}");
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(rows, due.sum::<usize>());
     }
 
-    /// At these loads a smaller table takes little more memory than at its own best one, and stashes as much as is said.
+    /// At these loads a smaller table takes little more memory than at its own best load, and stashes the stated share.
     #[test]
     fn the_loads_are_near_the_best() {
         for slots in SLOTS {

@@ -1,4 +1,4 @@
-//! Load factor, false-positive rate and bits per item of every layout that grows, while a table grows.
+//! Load factor, false-positive rate and bits per item of every growing layout, while a table grows.
 
 use coucal::{CuckooFilter, GrowableCuckooFilter, GrowingLayout, Prehashed};
 use coucal_benches::keys::Keys;
@@ -8,9 +8,9 @@ use rayon::prelude::*;
 
 use crate::{ENOUGH, Figure};
 
-/// This many false positives determine a rate to within about 2 %.
+/// This number of false positives determines a rate to within about 2 %.
 const EVENTS: f64 = 2500.0;
-/// The most lookups at one size.
+/// The maximum number of lookups at one size.
 const MAX_LOOKUPS: f64 = 2e7;
 
 /// A table that has doubled its items once more.
@@ -22,11 +22,11 @@ struct Point {
     loads: Option<[f64; 2]>,
     bits_per_item: f64,
     stated: f64,
-    /// `None` where it would take too many lookups.
+    /// `None` if it would take too many lookups.
     rate: Option<f64>,
 }
 
-/// A filter for the greatest number of doublings up to `doublings` that its layout can make: with more, it
+/// Makes a filter for the greatest number of doublings up to `doublings` that its layout allows: with more doublings it
 /// would start with a larger table.
 fn growing<L: GrowingLayout>(first: usize, doublings: u32) -> (GrowableCuckooFilter<L, ()>, u32) {
     let build = |doublings| {
@@ -73,13 +73,13 @@ fn measure<L: GrowingLayout>(first: usize, doublings: u32) -> Vec<Point> {
     points
 }
 
-/// Layouts that begin with room for `first` items and double at most `doublings` times.
+/// Measures layouts that begin with room for `first` items and double at most `doublings` times.
 pub fn figure(name: &str, first: usize, doublings: u32) -> Figure {
     macro_rules! each {
         ($($layout:ident)*) => { [$(measure::<coucal::$layout> as fn(usize, u32) -> Vec<Point>),*] };
     }
     let each = crate::for_each_layout!(that grows: each);
-    // Each by itself, as the one that doubles most often has the longest run.
+    // Each layout is a job of its own, since the one that doubles most often has the longest run.
     let layouts = each.into_par_iter().with_max_len(1).map(|measure| measure(first, doublings));
     let layouts: Vec<_> = layouts.collect();
     let head = "layout,items,slots,mean load factor,lowest load factor,bits per item,\

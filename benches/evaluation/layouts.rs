@@ -11,11 +11,11 @@ use rayon::prelude::*;
 
 use crate::{ENOUGH, Figure};
 
-/// Tables of each layout that are filled: their loads differ a little.
+/// The number of tables of each layout that are filled: their loads differ a little.
 const FILLS: u64 = 5;
-/// This many false positives determine a rate to within about 1 %.
+/// This number of false positives determines a rate to within about 1 %.
 const EVENTS: f64 = 10_000.0;
-/// The most lookups in each table.
+/// The maximum number of lookups in each table.
 const MAX_LOOKUPS: f64 = 1e8;
 
 /// The measurements of one layout: means over its tables.
@@ -23,9 +23,9 @@ struct Point {
     name: &'static str,
     load: f64,
     bits_per_item: f64,
-    /// As the filters state it, at these loads.
+    /// The rate that the filters state, at these loads.
     stated: f64,
-    /// `None` where it would take too many lookups.
+    /// `None` if it would take too many lookups.
     rate: Option<f64>,
     lookups: u64,
 }
@@ -58,17 +58,18 @@ impl Point {
     }
 }
 
-/// The least bits per item that any filter needs for a rate.
+/// Returns the minimum number of bits per item that any filter needs for a rate.
 fn bound(rate: f64) -> f64 {
     -rate.log2()
 }
 
-/// Of a Bloom filter with the best number of hash functions.
+/// Returns the bits per item of a Bloom filter with the best number of hash functions.
 fn ideal_bloom(rate: f64) -> f64 {
     bound(rate) / LN_2
 }
 
-/// Of the paper's cuckoo filter with four slots, at a load of 95 % (table 1). Semi-sorting saves a bit.
+/// Returns the bits per item of the paper's cuckoo filter with four slots, at a load of 95 % (table 1). Semi-sorting
+/// saves a bit.
 fn paper(rate: f64) -> f64 {
     (bound(rate) + 3.0) / 0.95
 }

@@ -28,7 +28,7 @@ use coucal_benches::text::{Table, fill_page};
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 
-/// The name of a figure, of its CSV file and of its table in the page; and what makes it.
+/// The name of a figure, of its CSV file and of its table in the page; and the function that makes it.
 type Named = (&'static str, fn(&str) -> Figure);
 
 const FIGURES: [Named; 5] = [
@@ -56,7 +56,7 @@ const ENOUGH: f64 = 400.0;
 struct Figure {
     /// The lines of the CSV file: every measured value.
     csv: Vec<String>,
-    /// What the page shows.
+    /// The table of the page.
     table: Table,
     plots: Vec<Plot>,
 }

@@ -16,13 +16,13 @@ const CLOSE: f64 = 0.01;
 /// Tables up to this number of slots are filled several times: the loads of small tables vary.
 const SMALL: usize = 1 << 18;
 
-/// For tables of 2^`power` buckets.
+/// Makes the figure for tables of 2^`power` buckets.
 pub fn figure(name: &str, powers: [u32; 3]) -> Figure {
     let mut csv = vec!["slots,buckets,fingerprint bits,load factor,fills".to_owned()];
     let columns = ["", "best, paper", "best, here", "fewest bits within 1 % of the best"];
     let (mut table, mut lines) = (Table::new(name, columns), Vec::new());
     for (slots, paper) in SLOTS {
-        // The larger the table, the darker.
+        // The larger the table, the darker its colour.
         for (power, opacity) in powers.into_iter().zip([0.35, 0.65, 1.0]) {
             let fills = if slots << power <= SMALL { 10 } else { 1 };
             let load = |bits: u32| {
@@ -60,7 +60,7 @@ pub fn figure(name: &str, powers: [u32; 3]) -> Figure {
 mod tests {
     use super::*;
 
-    /// Short fingerprints have few pairs of buckets, and more slots per bucket make up for that.
+    /// Short fingerprints have few pairs of buckets; more slots per bucket compensate for that.
     #[test]
     fn long_fingerprints_fill_the_table() {
         let figure = figure("fig2", [7, 8, 9]);

@@ -1,7 +1,7 @@
-//! A simulated table for one thread with any fingerprint and bucket size, for figures 2 and 3.
+//! A simulated table for one thread with any length of fingerprint and size of bucket, for figures 2 and 3.
 //!
-//! The filter has no fingerprints below 8 bits, and its buckets are always words of 64 bits. Its keys, its alternate
-//! buckets, the choice of the emptier bucket and the breadth-first search of a kick path are implemented again here, for
+//! The filter has no fingerprints below 8 bits, and its buckets are always words of 64 bits. This file implements its
+//! keys, its alternate buckets, the choice of the emptier bucket and the breadth-first search of a kick path again, for
 //! buckets of any size. A test compares them with those of the filter.
 
 use coucal_benches::keys::Keys;
@@ -9,7 +9,7 @@ use coucal_benches::keys::Keys;
 /// The digits of the golden ratio, as in `src/table/placing/entry.rs` of the crate.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The most buckets that a search opens, as in `src/table/path.rs` of the crate.
+/// The maximum number of buckets that a search opens, as in `src/table/items/path.rs` of the crate.
 const BUDGET: usize = 768;
 
 /// The parent of the two buckets that a search starts from.
@@ -23,7 +23,7 @@ struct Node {
     parent: u16,
 }
 
-/// An item as the table sees it.
+/// An item, as the table sees it.
 #[derive(Clone, Copy)]
 struct Key {
     fingerprint: u32,
@@ -43,7 +43,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Empty, with an even number of buckets.
+    /// Makes an empty table, with an even number of buckets.
     pub fn new(buckets: usize, slots_per_bucket: usize, bits: u32) -> Self {
         Self {
             slots: vec![0; buckets * slots_per_bucket],
@@ -60,9 +60,9 @@ impl Simulation {
         self.items as f64 / self.slots.len() as f64
     }
 
-    /// Inserts one item; `false` if there is no room.
+    /// Inserts one item. Returns `false` if there is no room.
     fn insert(&mut self, Key { fingerprint, first, second }: Key) -> bool {
-        // As the filter compares its words: the topmost slots decide.
+        // Compared like the words of the filter: the topmost slots decide.
         let slots = |bucket| self.bucket(bucket).iter().rev();
         let emptier = if slots(first).gt(slots(second)) { second } else { first };
         if self.has_room(emptier) {
@@ -94,7 +94,7 @@ impl Simulation {
         if bucket <= sum { sum - bucket } else { sum + self.buckets - bucket }
     }
 
-    /// This fraction of 2^64 of the buckets.
+    /// Returns this fraction of 2^64 of the number of buckets.
     fn share(&self, of: u64) -> usize {
         ((u128::from(of) * self.buckets as u128) >> 64) as usize
     }
@@ -169,8 +169,8 @@ impl Simulation {
         self.replace(from.bucket, hop.slot, fingerprint);
     }
 
-    /// In a full bucket those below the first copy of what is in `slot` move up by one, and the new
-    /// one takes the lowest slot.
+    /// Replaces the fingerprint in `slot` of a full bucket: the fingerprints below its first copy move up by one, and
+    /// the new one takes the lowest slot.
     fn replace(&mut self, bucket: usize, slot: usize, fingerprint: u32) {
         let slots = self.bucket_mut(bucket);
         let gap = slots.iter().position(|held| *held == slots[slot]).expect("it is there");
@@ -184,8 +184,8 @@ pub fn fill(simulation: &mut Simulation, keys: Keys) {
     while simulation.insert(simulation.key(keys.key(simulation.items as u64))) {}
 }
 
-/// Inserts `copies` of each key, and counts those that find no room as stashed, until slots in use and stashed copies
-/// are `load` of all slots. Returns the share of the stashed ones.
+/// Inserts `copies` of each key, and counts copies without a slot as stashed, until slots in use and stashed copies
+/// together are `load` of all slots. Returns the share of the stashed copies.
 pub fn stashed_share(simulation: &mut Simulation, keys: Keys, copies: usize, load: f64) -> f64 {
     let most = (simulation.slots.len() as f64 * load) as usize;
     let mut stored = simulation.items + simulation.stashed;
@@ -216,8 +216,8 @@ mod tests {
         }
     }
 
-    /// The simulation is exact: where it fails below the share of slots from which on the filter searches
-    /// less far, the item that finds no slot is the first one that the filter stashes.
+    /// The simulation is exact. If it fails below the share of slots from which on the filter searches less far, the
+    /// item without a slot is the first one that the filter stashes.
     #[test]
     fn the_first_failure_is_the_first_item_that_the_filter_stashes() {
         const FULL: f64 = 0.975;

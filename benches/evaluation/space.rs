@@ -10,7 +10,7 @@ use crate::simulation::{Simulation, fill};
 
 const SLOTS: [usize; 3] = [2, 4, 8];
 const BITS: std::ops::RangeInclusive<u32> = 5..=20;
-/// This many false positives determine a rate to within about 3 %.
+/// This number of false positives determines a rate to within about 3 %.
 const EVENTS: f64 = 1000.0;
 /// The rates in the table.
 const RATES: [f64; 7] = [0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001];
@@ -38,8 +38,8 @@ impl Point {
     }
 }
 
-/// The fewest bits per item for a rate or a lower one, by slots per bucket; and the slots with the fewest
-/// of all.
+/// Returns the minimum number of bits per item for this rate or a lower one, by slots per bucket; and the number of
+/// slots with the minimum of all.
 fn fewest(points: &[Point], rate: f64) -> ([f64; SLOTS.len()], usize) {
     let bits = SLOTS.map(|slots| {
         let reach = points.iter().filter(|point| point.slots == slots && point.rate <= rate);

@@ -1,17 +1,17 @@
 //! Instructions of each operation, counted under callgrind: a guard against regressions that needs no quiet machine.
-//! Each operation is counted twice: with the layout in the type of the filter, and (names that begin with `any-`) with
-//! the layout chosen at run time. Some are counted a third time (`grow-`): in a filter that grows, after some
-//! doublings, and inserts while it does. Those of a maplet begin with `maplet-`: lookups there are `get`, but for
-//! `maplet-contains`. Those of a filter that forgets begin with `expiring-`: `hot` is an insert of what was inserted in
-//! this generation. Those of a view, which opens trusted bytes, begin with `view-`.
+//! Each operation is counted twice: with the layout in the type of the filter, and with the layout chosen at run time
+//! (names that begin with `any-`). Some are counted a third time (`grow-`): in a filter that has grown by some
+//! doublings, and inserts while it grows. Names of maplets begin with `maplet-`: lookups there are `get`, except
+//! `maplet-contains`. Names of expiring filters begin with `expiring-`: `hot` is an insert of an item that was inserted
+//! in this generation. Names of views, which open trusted bytes, begin with `view-`.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record
 //! cargo run --release -p coucal-benches --bin instructions -- --record  # renew the record
 //! ```
 //!
-//! The work is fixed: fixed hashes, no seed, one thread. The program runs itself under valgrind with
-//! one unit of work and with two; the difference leaves out start-up and preparation.
+//! The work is fixed: fixed hashes, no seed, one thread. The program runs itself under valgrind with one unit of work
+//! and with two; the difference leaves out start-up and preparation.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -32,15 +32,16 @@ use coucal_benches::text::compiler;
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions/record.csv");
 /// The capacity of every table, in items.
 const CAPACITY: usize = 60_000;
-/// Operations of one unit of work, except for the fills.
+/// The number of operations of one unit of work, except for the fills.
 const OPERATIONS: u64 = 20_000;
-/// The relative change that the guard accepts: more fails, less asks for a new record.
+/// The relative change that the guard accepts. If an operation takes more, the guard fails; if it takes less, the guard
+/// asks for a new record.
 const TOLERANCE: f64 = 0.05;
 
-/// Of the values of a maplet.
+/// The bits of the values of a maplet.
 const VALUE_BITS: u32 = 6;
 
-/// Of a view: opening it hashes something.
+/// The hasher of a view: opening a view hashes something.
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
 /// A rate for which the layout chosen at run time is the default one.
@@ -57,10 +58,10 @@ struct Arguments {
     work: Option<Vec<String>>,
 }
 
-/// What is counted.
+/// A measured operation.
 struct Task {
     name: String,
-    /// Does this many units of work; the number of operations of one unit.
+    /// Does this number of units of work. Returns the number of operations of one unit.
     run: Box<dyn Fn(u64) -> u64>,
 }
 
@@ -69,7 +70,7 @@ fn task(name: impl Into<String>, run: impl Fn(u64) -> u64 + 'static) -> Task {
 }
 
 fn tasks() -> Vec<Task> {
-    // Without a hasher: the work is given by hashes.
+    // Without a hasher, since the work is given by hashes.
     let mut tasks =
         tasks_of("", || CuckooFilter::<Fp16x4, _>::with_capacity_and_hasher(CAPACITY, ()));
     tasks.extend(tasks_of("any-", || {
@@ -82,7 +83,7 @@ fn tasks() -> Vec<Task> {
         task("grow-miss", |units| grown(units, |filter, n| filter.contains(&Prehashed(mix(!n))))),
         task("grow-hit", |units| grown(units, |filter, n| filter.contains(&Prehashed(mix(n))))),
         task("grow-remove", |units| grown(units, |filter, n| filter.remove(&Prehashed(mix(n))))),
-        // Inserts with which the filter grows.
+        // Inserts that make the filter grow.
         task("grow-insert", |units| {
             grown(units, |filter, n| filter.insert(&Prehashed(mix(CAPACITY as u64 + n))).is_ok())
         }),
@@ -126,7 +127,7 @@ fn tasks() -> Vec<Task> {
     tasks
 }
 
-/// The tasks of a filter of fixed size.
+/// Returns the tasks of a filter of fixed size.
 fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> Filter<L, ()>) -> Vec<Task> {
     const AS_MANY: &str = "as many answers as hashes";
     let name = |name| format!("{prefix}{name}");
@@ -180,7 +181,7 @@ fn fills<L: Storage>(units: u64, empty: fn() -> Filter<L, ()>, load: f64) -> u64
     filters.fold(0, |_, filter| filter.len() as u64)
 }
 
-/// One operation after the other in a full filter.
+/// Does one operation after the other in a full filter.
 fn each<L: Storage>(
     units: u64,
     empty: fn() -> Filter<L, ()>,
@@ -190,7 +191,7 @@ fn each<L: Storage>(
     repeat(units, |index| operation(&filter, index))
 }
 
-/// A batch in a full filter.
+/// Does batches in a full filter.
 fn many<L: Storage>(
     units: u64,
     empty: fn() -> Filter<L, ()>,
@@ -204,7 +205,7 @@ fn many<L: Storage>(
     OPERATIONS
 }
 
-/// In a filter that has grown by some doublings, and can grow on.
+/// Does operations in a filter that has grown by some doublings, and can grow on.
 fn grown(units: u64, operation: impl Fn(&GrowableCuckooFilter<Fp16x4, ()>, u64) -> bool) -> u64 {
     let builder = CuckooFilter::builder().capacity(CAPACITY / 32).max_capacity(2 * CAPACITY);
     let filter = builder.hasher(()).build().expect("the layout grows so far");
@@ -232,7 +233,7 @@ fn maplet(units: u64, operation: impl Fn(&CuckooMaplet<Fp16x4, ()>, u64) -> bool
     repeat(units, |index| operation(&maplet, index))
 }
 
-/// Of as many generations as the maplet has values.
+/// Makes a full filter with as many generations as the maplet has values.
 fn full_expiring() -> ExpiringCuckooFilter<Fp16x4, ()> {
     let builder = ExpiringCuckooFilter::builder().capacity(CAPACITY).generations(1 << VALUE_BITS);
     let filter = builder.hasher(()).build().expect("the layout has room for the generations");
@@ -242,13 +243,13 @@ fn full_expiring() -> ExpiringCuckooFilter<Fp16x4, ()> {
     filter
 }
 
-/// Inserts of new items.
+/// Inserts new items.
 fn full_several_times<T>(units: u64, full: fn() -> T) -> u64 {
     (0..units).for_each(|_| drop(black_box(full())));
     CAPACITY as u64
 }
 
-/// In the bytes of a full filter.
+/// Does lookups in the bytes of a full filter.
 fn view(units: u64, operation: impl Fn(&CuckooFilterView<Vec<u8>>, u64) -> bool) -> u64 {
     let filter = CuckooFilter::<Fp16x4, _>::with_capacity_and_hasher(CAPACITY, HASHER);
     for index in 0..CAPACITY as u64 {
@@ -259,7 +260,7 @@ fn view(units: u64, operation: impl Fn(&CuckooFilterView<Vec<u8>>, u64) -> bool)
     repeat(units, |index| operation(&view, index))
 }
 
-/// Of a maplet that grows, in the layout that is chosen for its values.
+/// Returns the tasks of a growing maplet, in the layout that is chosen for its values.
 fn tasks_of_growing_maplets<L: GrowingLayout + 'static>(
     prefix: &str,
     maplet: fn() -> GrowableCuckooMaplet<L, ()>,
@@ -294,7 +295,7 @@ fn repeat(units: u64, operation: impl Fn(u64) -> bool) -> u64 {
     OPERATIONS
 }
 
-/// Instructions of the program with this many units of work.
+/// Counts the instructions of the program with this number of units of work.
 fn count(task: &Task, units: u64) -> Result<u64, Box<dyn Error>> {
     let out = env::temp_dir().join(format!("coucal-callgrind-{}", std::process::id()));
     let status = Command::new("valgrind")
@@ -313,21 +314,21 @@ fn count(task: &Task, units: u64) -> Result<u64, Box<dyn Error>> {
     Ok(total.ok_or("callgrind wrote no total")?.trim().parse()?)
 }
 
-/// Instructions per operation.
+/// Returns the number of instructions per operation.
 fn measure(task: &Task) -> Result<f64, Box<dyn Error>> {
     let operations = (task.run)(1);
     let (one, two) = (count(task, 1)?, count(task, 2)?);
     Ok((two.saturating_sub(one)) as f64 / operations as f64)
 }
 
-/// `true` if no operation takes more instructions than the tolerance allows.
+/// Returns whether no operation takes more instructions than the tolerance allows.
 fn check(record: &str) -> Result<bool, Box<dyn Error>> {
     let recorded: HashMap<_, _> = record.lines().filter_map(|line| line.split_once(',')).collect();
     let (mut slower, mut faster) = (false, false);
     println!("{:<20} {:>8} {:>8} {:>8}", "instructions", "recorded", "now", "change");
     for task in &tasks() {
         let now = measure(task)?;
-        // What has no record is as good as faster: it asks for a new one.
+        // An operation without a record counts as faster: it asks for a new record.
         let then: f64 = recorded.get(&*task.name).map_or(Ok(f64::INFINITY), |text| text.parse())?;
         let change = now / then - 1.0;
         slower |= change > TOLERANCE;

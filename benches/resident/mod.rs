@@ -1,6 +1,6 @@
-//! The memory that a process has from the operating system beside what its filters say of theirs:
-//! `memory_bytes`, 15 % of it, and 8 KiB for each filter. Each test runs in a process of its own, one
-//! that is fresh or one that has freed blocks of every size before.
+//! The memory that a process has from the operating system, beside the memory that its filters state: at most
+//! `memory_bytes`, 15 % of it, and 8 KiB per filter. Each test runs in a process of its own: one that is fresh, or one
+//! that has freed blocks of every size before.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -8,13 +8,13 @@ use std::{env, fs, iter, thread};
 
 use coucal::{CuckooFilter, GrowableCuckooFilter, Prehashed};
 
-/// Names the test that this process is for.
+/// The variable that names the test for which this process runs.
 const CHOSEN: &str = "COUCAL_RESIDENT_TEST";
 
-/// The items of the test of one filter; set it to 100000000 for the long mode.
+/// The variable with the number of items of the test of one filter; set it to 100000000 for the long mode.
 const ITEMS: &str = "COUCAL_RESIDENT_ITEMS";
 
-/// What the pages of this process take, in bytes, exactly; `None` where the system does not tell.
+/// Returns the exact number of bytes of the pages of this process; `None` if the system does not tell.
 fn resident() -> Option<usize> {
     let rollup = fs::read_to_string("/proc/self/smaps_rollup").ok()?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:"))?;
@@ -22,7 +22,7 @@ fn resident() -> Option<usize> {
     Some(kibibytes << 10)
 }
 
-/// Runs a test in a process of its own: what other tests allocate would count, too.
+/// Runs a test in a process of its own: otherwise the allocations of other tests would count, too.
 pub fn in_its_own_process(test: impl FnOnce(Pages)) {
     let thread = thread::current();
     let name = thread.name().expect("the name of the test");
@@ -42,16 +42,16 @@ pub fn in_its_own_process(test: impl FnOnce(Pages)) {
     assert!(output.status.success() && printed.contains("1 passed"), "{name}");
 }
 
-/// What the process had before it had any filter.
+/// The memory of the process before it had any filter.
 pub struct Pages {
     start: usize,
-    /// What the allocator keeps of the blocks that were freed.
+    /// The bytes that the allocator keeps of the freed blocks.
     left: usize,
 }
 
 impl Pages {
-    /// After blocks of each size were allocated, written and freed: 4 MiB of each, and one of each of the
-    /// largest.
+    /// Measures after blocks of each size were allocated, written and freed: 4 MiB of each size, and one block of each
+    /// of the largest sizes.
     fn after_blocks_were_freed(self) -> Self {
         let blocks = (6..=25).flat_map(|power| {
             let count = 1.max((4 << 20) >> power);
@@ -64,7 +64,7 @@ impl Pages {
         Self { left, ..self }
     }
 
-    /// What the process has besides what it had at first.
+    /// Returns the bytes that the process has besides those at the start.
     pub fn resident(&self) -> usize {
         resident().expect("as before").saturating_sub(self.start)
     }
@@ -79,12 +79,12 @@ impl Pages {
     }
 }
 
-/// Different hashes for each filter.
+/// Returns different hashes for each filter.
 fn hashes(filter: u64) -> impl Iterator<Item = u64> {
     (0..).map(move |n: u64| (filter << 40 | n).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// 20,000 filters of `10..10_000`, most of which hold 10 to 1000 items.
+/// Tests 20,000 filters of `10..10_000`, most of which hold 10 to 1000 items.
 fn small_filters(pages: &Pages) {
     const FILTERS: usize = 20_000;
     let mut filters: Vec<GrowableCuckooFilter> = Vec::with_capacity(FILTERS);
@@ -107,7 +107,8 @@ fn small_filters(pages: &Pages) {
     }
 }
 
-/// One filter that grows to a hundred times its initial size, and is dropped. Returns what it said at last.
+/// Tests one filter that grows to a hundred times its initial size, and is dropped. Returns the memory that it stated
+/// at last.
 pub fn large_filter(pages: &Pages, most: usize) -> usize {
     let builder = CuckooFilter::builder().capacity(most / 100).max_capacity(most);
     let filter = builder.build().expect("memory for a test");
@@ -116,7 +117,7 @@ pub fn large_filter(pages: &Pages, most: usize) -> usize {
         for hash in hashes.by_ref().take(most / 50) {
             filter.insert(&Prehashed(hash)).expect("below the maximum capacity");
         }
-        // In less memory a page of 2 MiB, or what the program itself allocates, weighs too much.
+        // With less memory, a page of 2 MiB, or what the program itself allocates, would matter too much.
         if filter.memory_bytes() > 10_000_000 {
             pages.check(1, filter.memory_bytes());
         }

@@ -3,8 +3,8 @@
 #[path = "mod.rs"]
 mod resident;
 
-/// What a filter of 100 MB had is the system's again when it is dropped, but for the first 8 MiB, which came in small
-/// parts: these stay with the allocator.
+/// The memory of a filter of 100 MB goes back to the system when the filter is dropped, except for the first 8 MiB,
+/// which were allocated in small parts: these stay with the allocator.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn what_a_dropped_filter_had_goes_back() {

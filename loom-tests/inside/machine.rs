@@ -1,5 +1,5 @@
-//! loom's model of a machine, with a hook after each step. Under `--cfg coucal_model` a module of `coucal`, in place of
-//! `src/sync/machine.rs`.
+//! loom's model of a machine, with a hook after each step. Under `--cfg coucal_model` it is a module of `coucal`, in
+//! place of `src/sync/machine.rs`.
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
@@ -29,14 +29,15 @@ loom::thread_local! {
     static HOOK: RefCell<Option<Hook>> = RefCell::new(None);
 }
 
-// Of the standard library: loom runs all threads of a model on the thread of its test.
+// The `thread_local` of the standard library: loom runs all threads of a model on the thread of its test.
 std::thread_local! {
-    /// Whether a thread of a model has had a hook: a look at loom's own takes a tenth of the time of a model.
+    /// Whether a thread of a model has had a hook. (A look at the thread-local of loom takes a tenth of the time of a
+    /// model.)
     static HOOKED: Cell<bool> = const { Cell::new(false) };
     static SEQ_CST_IS_EXACT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `hook` after each step of the calling thread, but for the steps of the hook itself.
+/// Calls `hook` after each step of the calling thread, except for the steps of the hook itself.
 pub fn after_each_step(hook: impl FnMut(Step) + 'static) {
     HOOKED.set(true);
     HOOK.with(|slot| *slot.borrow_mut() = Some(Box::new(hook)));
@@ -53,13 +54,11 @@ fn stepped(step: Step) {
     }
 }
 
-/// Whether the models that this test runs from now on keep `SeqCst`. Otherwise it means Acquire and
-/// Release.
+/// Sets whether the models that this test runs from now on keep `SeqCst`. Otherwise it means Acquire and Release.
 ///
-/// loom makes a `SeqCst` load read the newest `SeqCst` store. That is right for these two, but too
-/// strong for the accesses around them: a Relaxed load before a `SeqCst` load could never be late,
-/// and a fault there would stay hidden. So models use the weaker ordering, except those about
-/// `SeqCst` itself.
+/// loom makes a `SeqCst` load read the newest `SeqCst` store. That is right for these two accesses, but too strong for
+/// the accesses around them: a Relaxed load before a `SeqCst` load could never be late, and a fault there would stay
+/// hidden. So models use the weaker ordering, except those about `SeqCst` itself.
 pub fn set_seq_cst_is_exact(exact: bool) {
     SEQ_CST_IS_EXACT.set(exact);
 }
@@ -72,8 +71,8 @@ loom::thread_local! {
     static MOVING: Cell<Option<Ordering>> = Cell::new(None);
 }
 
-/// Calls `moves`. Where `SeqCst` is exact, its stores of words with this order are `SeqCst` stores: loom lets a
-/// `SeqCst` load read another store that a newer `SeqCst` store has replaced. No language does.
+/// Calls `moves`. If `SeqCst` is exact, stores of words with this order in it are `SeqCst` stores: loom lets a `SeqCst`
+/// load read another store that a newer `SeqCst` store has replaced, which no language does.
 pub(crate) fn moving<T>(order: Ordering, moves: impl FnOnce() -> T) -> T {
     MOVING.with(|moving| moving.set(Some(order)));
     let result = moves();
@@ -85,7 +84,7 @@ pub(crate) fn moving<T>(order: Ordering, moves: impl FnOnce() -> T) -> T {
 #[derive(Debug, Default)]
 pub struct AtomicU64 {
     atomic: loom::sync::atomic::AtomicU64,
-    /// Whether it is one of an array: the word of a bucket, or a version.
+    /// Whether it is an element of an array: the word of a bucket, or a version.
     in_array: bool,
 }
 
@@ -140,7 +139,7 @@ impl<T> AtomicPtr<T> {
 /// A number that orders nothing.
 pub(crate) struct Count {
     modelled: AtomicU32,
-    /// Not loom's.
+    /// An atomic of the standard library, not of loom.
     newest: std::sync::atomic::AtomicU32,
 }
 
@@ -158,14 +157,15 @@ impl Count {
         self.newest.store(value, Ordering::Relaxed);
     }
 
-    /// The newest value: every old one of each count would multiply the executions of a model, ten
-    /// times and more as measured.
+    /// Returns the newest value. Every old value of each count would multiply the executions of a model, by ten and
+    /// more as measured.
     pub(crate) fn hint(&self) -> u32 {
         self.newest.load(Ordering::Relaxed)
     }
 }
 
-/// A flag that a lock protects. Not loom's: whoever holds the lock sees its newest value anyway.
+/// A flag that a lock protects. An atomic of the standard library, not of loom: a thread that holds the lock sees the
+/// newest value anyway.
 pub(crate) struct Flag(std::sync::atomic::AtomicBool);
 
 impl Flag {
@@ -182,8 +182,8 @@ impl Flag {
     }
 }
 
-/// loom's mutex in place of the lock of this crate, which has models of its own: a waiter that loom knows to wait costs
-/// a model far fewer executions than one that tries again and again. It holds whether it is retired.
+/// loom's mutex in place of the lock of this crate, which has models of its own. Waiters that loom knows cost a model
+/// far fewer executions than waiters that try again and again. The mutex holds whether the lock is retired.
 pub(crate) struct Lock(loom::sync::Mutex<bool>);
 
 impl Lock {
@@ -217,7 +217,7 @@ impl<'a, T: AsRef<Lock>> Guards<'a, T> {
     }
 }
 
-/// In place of that of the standard library, which loom knows nothing of.
+/// Replaces the `OnceLock` of the standard library, which loom does not know.
 pub(crate) struct SetOnce<T> {
     value: std::sync::OnceLock<T>,
     is_set: AtomicBool,
@@ -239,7 +239,7 @@ impl<T> SetOnce<T> {
     }
 
     pub(crate) fn set(&self, value: T) -> Result<(), T> {
-        // Who is late waits for the other.
+        // A thread that is late waits for the other one.
         let _setting = self.setting.lock();
         let set = self.value.set(value);
         self.is_set.store(true, Ordering::Release);
@@ -247,7 +247,7 @@ impl<T> SetOnce<T> {
     }
 }
 
-/// loom's mutex in place of that of another crate.
+/// loom's mutex, in place of that of `parking_lot`.
 #[derive(Default)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -267,7 +267,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// loom's in place of that of another crate.
+/// loom's lock, in place of that of `parking_lot`.
 #[derive(Default)]
 pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
 
@@ -289,7 +289,7 @@ impl Backoff {
         Self
     }
 
-    /// Not even a turn: what is tried again a bounded number of times may go on at once.
+    /// Does not even yield: a step that is tried again a bounded number of times may go on at once.
     #[allow(clippy::unused_self)]
     pub(crate) fn snooze(&self) {}
 
@@ -299,7 +299,7 @@ impl Backoff {
     }
 }
 
-/// The same hashes in every execution of a model.
+/// Returns 0, so that the hashes are the same in every execution of a model.
 pub(crate) fn random_seed() -> u64 {
     0
 }
@@ -311,5 +311,5 @@ pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
     Some(words)
 }
 
-/// There are no pages in a model.
+/// Does nothing: there are no pages in a model.
 pub(crate) fn touch(_: &AtomicU64) {}

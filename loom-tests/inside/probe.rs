@@ -1,5 +1,5 @@
-//! What the models may see and do that a user may not. Under `--cfg coucal_model` a module of `coucal`, below `table`:
-//! so it reaches what is private there.
+//! What the models may see and do, and a user may not. Under `--cfg coucal_model` it is a module of `coucal`, below
+//! `table`, so it can use the private items there.
 
 // Models report failure by a panic.
 #![allow(clippy::missing_panics_doc)]
@@ -29,7 +29,7 @@ pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
 use crate::sync::machine::{moving, try_zeroed};
 use crate::sync::retained::Link;
 
-/// What a model writes for a storage: a layout for one of fixed size, or [`Growable`].
+/// A model names a storage by this: by a layout for one of fixed size, or by [`Growable`].
 pub trait IntoStorage: Sized + 'static {
     /// The storage.
     type Storage: Storage;
@@ -43,7 +43,7 @@ impl<L: GrowingLayout> IntoStorage for Growable<L> {
     type Storage = Self;
 }
 
-/// What a model runs: the filter of a storage, or a [`Maplet`].
+/// The subject of a model: the filter of a storage, or a [`Maplet`].
 pub trait Subject: Sized + 'static {
     /// Its storage.
     type Storage: Storage;
@@ -88,7 +88,7 @@ impl<L: IntoStorage> Subject for L {
 pub struct Maplet<L, const SHORT_RING: bool = false>(PhantomData<L>);
 
 /// A growing table whose entries know one bit more than their buckets tell: so one level later they are void. The
-/// values of a maplet take all bits but those and a core of four; all items of a model have the same one.
+/// values of a maplet take all bits except those and a core of four; all items of a model have the same core.
 pub type ShortRing<L> = Maplet<L, true>;
 
 impl<L: IntoStorage, const SHORT_RING: bool> Subject for Maplet<L, SHORT_RING> {
@@ -130,7 +130,7 @@ impl<L: IntoStorage> Subject for Expiring<L> {
     }
 }
 
-/// How long a generation lasts in a model with time.
+/// The length of a generation in a model with time.
 pub const PERIOD: u64 = 10;
 
 loom::lazy_static! {
@@ -138,34 +138,34 @@ loom::lazy_static! {
     static ref TIME: loom::sync::atomic::AtomicU64 = loom::sync::atomic::AtomicU64::new(0);
 }
 
-/// The time of a model: it goes back for no thread, nor from one thread to another that knows what the first one did.
-/// Other threads may be told that it is earlier than it is, as if they had stopped since they looked.
+/// Returns the time of a model. It goes back for no thread, nor from one thread to another that knows what the first
+/// one did. Other threads may see an earlier time, as if they had stopped since they looked.
 #[must_use]
 pub fn time() -> u64 {
     // Relaxed: a look at a clock orders nothing.
     TIME.load(Ordering::Relaxed)
 }
 
-/// It is this time, or later.
+/// Lets time pass until at least this time.
 pub fn pass_until(time: u64) {
     // Relaxed: that time passes orders nothing.
     TIME.fetch_max(time, Ordering::Relaxed);
 }
 
-/// The state of a filter or a maplet.
+/// Returns the state of a filter or a maplet.
 fn state<M: Subject>(shared: &M::Shared) -> &State<BucketsOf<M>> {
     &M::inner(shared).state
 }
 
-/// Its table.
+/// Returns its table.
 fn table<M: Subject>(shared: &M::Shared) -> Table<'_, EncodingOf<M>, BucketsOf<M>> {
     Table::new(state::<M>(shared))
 }
 
-/// The most version groups of a small table.
+/// The maximum number of version groups of a small table.
 const MAX_GROUPS: usize = 8;
 
-/// How many of the lowest bits of its positions a [`Home`] says: more than any entry of a small table knows.
+/// The number of the lowest bits of its positions that a [`Home`] gives: more than any entry of a small table knows.
 const SAID_BITS: u32 = 40;
 
 /// Where an item lives in a table that began with some number of buckets.
@@ -184,7 +184,8 @@ pub struct Home {
 }
 
 impl Home {
-    /// The item with this core, this first position and the greatest value. `None`: there are no more such cores.
+    /// Returns the item with this core, this first position and the maximum value; `None` if there are no more such
+    /// cores.
     #[must_use]
     pub fn new<M: Subject>(began_with: usize, first: usize, core: u64) -> Option<Self> {
         if core > shape::<M>().cores() {
@@ -197,19 +198,19 @@ impl Home {
         Some(Self { second, ..home })
     }
 
-    /// The same item with its positions exchanged.
+    /// Returns the same item with its positions exchanged.
     #[must_use]
     pub fn swapped(self) -> Self {
         Self { first: self.second, second: self.first, ..self }
     }
 
-    /// The same item, but for these bits of its positions.
+    /// Returns the same item, except for these bits of its positions.
     #[must_use]
     pub fn differing_in(self, bits: usize) -> Self {
         Self { first: self.first ^ bits, second: self.second ^ bits, ..self }
     }
 
-    /// The number of its version group in a small table that has at most this number of buckets.
+    /// Returns the number of its version group in a small table that has at most this number of buckets.
     #[must_use]
     pub fn group<M: Subject>(self, max_buckets: usize) -> usize {
         let geometry = geometry::<M>(self.began_with);
@@ -217,7 +218,7 @@ impl Home {
         geometry.version_group(geometry.key_of(place)) % max_buckets.min(MAX_GROUPS)
     }
 
-    /// Its buckets in a table that has grown to this number of buckets.
+    /// Returns its buckets in a table that has grown to this number of buckets.
     #[must_use]
     pub fn buckets<M: Subject>(self, buckets: usize) -> [usize; 2] {
         let positions = [self.first, self.second];
@@ -230,21 +231,21 @@ impl Home {
         })
     }
 
-    /// A hash of the item.
+    /// Returns a hash of the item.
     #[must_use]
     pub fn hash<M: Subject>(self) -> u64 {
         let geometry = geometry::<M>(self.began_with);
         let entry = Self { value: 0, ..self }.entry::<M>(SAID_BITS);
         let is_its = |&hash: &u64| geometry.key(hash).entry.bits() == entry.bits();
         if <BucketsOf<M>>::GROWS {
-            // The hash is the position. Bits that nobody looks at decide about the core.
+            // The hash is the position. Bits that no bucket uses decide about the core.
             let mut hashes = (0..1 << (u64::BITS - SAID_BITS)).map(|n: u64| n << SAID_BITS);
             return hashes
                 .find_map(|above| Some(above | self.first as u64).filter(is_its))
                 .expect("a hash");
         }
         let start = ((self.first as u128) << 64).div_ceil(self.began_with as u128) as u64;
-        // Above all but the bucket.
+        // Above all bits except those of the bucket.
         let cores = shape::<M>().cores();
         let (fixed, next) = if M::VALUE_BITS > 0 {
             let source_bits = shape::<M>().core_bits() + SPARE_SOURCE_BITS;
@@ -258,7 +259,7 @@ impl Home {
         hashes.find(is_there).expect("a hash")
     }
 
-    /// An entry of the item that knows this number of bits of its position.
+    /// Returns an entry of the item that knows this number of bits of its position.
     fn entry<M: Subject>(self, known: u32) -> Entry {
         let entry = if <BucketsOf<M>>::GROWS {
             Entry::knowing(self.core << ring::<M>(), known)
@@ -273,8 +274,8 @@ impl Home {
         [self.first, self.second].map(|position| Place { position: position as u64, entry })
     }
 
-    /// Whether a slot of this bucket holds an entry of the item, in a table that has grown to this number of
-    /// buckets. Not as lookups find out, but as the documentation of growing tables says.
+    /// Returns whether a slot of this bucket holds an entry of the item, in a table that has grown to this number of
+    /// buckets. Computed by the documentation of growing tables, and not as lookups do it.
     #[must_use]
     pub fn is_in<M: Subject>(self, buckets: usize, bucket: usize, slot: u64) -> bool {
         let Some(at) = self.buckets::<M>(buckets).iter().position(|&its| its == bucket) else {
@@ -285,7 +286,7 @@ impl Home {
         }
         let (ring, level) = (ring::<M>(), buckets.ilog2());
         let of_bit = |bit: u32| slot >> (bit % ring) & 1;
-        // The last 1 from the head on ends what is known.
+        // The last 1 from the head on ends the known bits.
         let Some(known) = (level..level + ring).rev().find(|&bit| of_bit(bit) == 1) else {
             return false;
         };
@@ -294,25 +295,25 @@ impl Home {
         let is_split = bucket < buckets - (1 << level) || bucket >= 1 << level;
         slot >> ring == u64::from(self.entry::<M>(known).bits()) >> ring
             && (level..known).all(|bit| {
-                // In a bucket that tells the bit it stands as 0.
+                // In a bucket that tells this bit, it is stored as 0.
                 if bit == level && is_split { of_bit(bit) == 0 } else { agrees(bit) }
             })
     }
 }
 
-/// How many of the lowest bits of its position every entry of a growing table knows.
+/// Returns how many of the lowest bits of its position every entry of a growing table knows.
 #[must_use]
 pub fn common_bits<M: Subject>(began_with: usize) -> u32 {
     if <BucketsOf<M>>::GROWS { began_with.ilog2() + ring::<M>() - 1 } else { 0 }
 }
 
-/// Bits of the ring of a slot in a growing table.
+/// Returns the number of bits of the ring of a slot in a growing table.
 fn ring<M: Subject>() -> u32 {
     <EncodingOf<M>>::ID.properties().ring_bits(M::VALUE_BITS)
 }
 
 fn shape<M: Subject>() -> Shape {
-    // Of any size.
+    // The same for any size.
     geometry::<M>(2).shape
 }
 
@@ -326,8 +327,8 @@ fn geometry<M: Subject>(began_with: usize) -> Geometry {
     Geometry::new(size, Shape::new(<EncodingOf<M>>::BITS, ring, values))
 }
 
-/// An empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small
-/// tables that no capacity leads to. With generations, if their number is not 0.
+/// Makes an empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small
+/// tables that no capacity leads to. It has generations if their number is not 0.
 #[must_use]
 pub fn empty<M: Subject>(began_with: usize, max_buckets: usize, generations: u32) -> M::Shared {
     let layout = <EncodingOf<M>>::ID;
@@ -347,8 +348,8 @@ pub fn empty<M: Subject>(began_with: usize, max_buckets: usize, generations: u32
     M::from_inner(Inner { state, hasher, capacity: 0, max_capacity: 0 })
 }
 
-/// A store of each word, of each version, and of the extent. loom keeps a `SeqCst` load from reading an old value only
-/// where that value was stored `SeqCst`, and an initial value was not stored at all.
+/// Stores each word, each version, and the extent. loom keeps a `SeqCst` load from reading an old value only if that
+/// value was stored `SeqCst`, and an initial value was not stored at all.
 fn store_zeros<B: Buckets>(state: &State<B>) {
     let words = (0..state.buckets.reached()).map(state.buckets.words());
     words.chain(&*state.versions().groups).for_each(|word| word.store(0, Ordering::SeqCst));
@@ -357,12 +358,12 @@ fn store_zeros<B: Buckets>(state: &State<B>) {
     }
 }
 
-/// All that a slot can know of a position.
+/// All bits that a slot can know of a position.
 pub const ALL: u32 = SAID_BITS;
 
-/// Stores an entry of the item in a bucket, as inserts and kicks could have done; in a growing table one that knows
-/// this number of the lowest bits of its position, or all that a slot can know if that is less. `false`: the bucket
-/// is full.
+/// Stores an entry of the item in a bucket, as inserts and kicks could have done. In a growing table the entry knows
+/// this number of the lowest bits of its position, or all that a slot can know if that is less. Returns `false` if the
+/// bucket is full.
 #[must_use]
 pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, known: u32) -> bool {
     let buckets = home.buckets::<M>(slots::<M>(shared) / M::SLOTS);
@@ -372,7 +373,7 @@ pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, known: u32
     table.store_in(&locked, bucket, place)
 }
 
-/// The item with this hash, and its value.
+/// Returns the key of the item with this hash, and its value.
 fn key<M: Subject>(hash: u64, home: Home) -> Key {
     let key = geometry::<M>(home.began_with).key(hash);
     Key { entry: shape::<M>().with_value(key.entry, home.value), ..key }
@@ -386,26 +387,26 @@ pub fn stash<M: Subject>(shared: &M::Shared, hash: u64, home: Home) {
     table::<M>(shared).restore_stash(&[words]).expect("memory for a model");
 }
 
-/// Gives the stash, which holds this item, another number of lines, without regard to how many it needs.
+/// Gives the stash, which holds this item, another number of lines, however many it needs.
 pub fn resize_stash<M: Subject>(shared: &M::Shared, hash: u64, home: Home, lines: usize) {
     let mut cells = table::<M>(shared).lock_cells(key::<M>(hash, home));
     cells.resize(lines).expect("memory for a model");
 }
 
-/// One more copy of the item, which has this hash.
+/// Stores one more copy of the item, which has this hash.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// The error of the insert.
 pub fn insert<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> Result<(), Error> {
     Ok(table::<M>(shared).insert(key::<M>(hash, home))?)
 }
 
-/// One copy of the item unless it is there; in a maplet, unless its key is. `Ok(false)`: it was.
+/// Stores one copy of the item unless it is there; in a maplet, unless its key is. Returns `Ok(false)` if it was.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// The error of the insert.
 pub fn insert_if_absent<M: Subject>(
     shared: &M::Shared,
     hash: u64,
@@ -414,7 +415,7 @@ pub fn insert_if_absent<M: Subject>(
     Ok(table::<M>(shared).insert_if_absent(key::<M>(hash, home))?)
 }
 
-/// The item, unless it is there; in a maplet, with its value.
+/// Stores the item, unless it is there; in a maplet, with its value.
 ///
 /// # Errors
 ///
@@ -427,17 +428,17 @@ pub fn insert_pair_if_absent<M: Subject>(
     Ok(table::<M>(shared).insert_pair_if_absent(key::<M>(hash, home))?)
 }
 
-/// Whether the item is there; in a maplet, with its value.
+/// Returns whether the item is there; in a maplet, with its value.
 pub fn contains_pair<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> bool {
     table::<M>(shared).contains_pair(key::<M>(hash, home))
 }
 
-/// One copy of the item less. `false`: there was none.
+/// Removes one copy of the item. Returns whether there was one.
 pub fn remove<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> bool {
     table::<M>(shared).remove(key::<M>(hash, home))
 }
 
-/// Whether the item with this hash is there; in a maplet, its key.
+/// Returns whether the item with this hash is there; in a maplet, its key.
 pub fn contains<M: Subject>(shared: &M::Shared, hash: u64) -> bool {
     M::inner(shared).contains(hash)
 }
@@ -447,32 +448,32 @@ pub fn clear<M: Subject>(shared: &M::Shared) {
     state::<M>(shared).clear();
 }
 
-/// The copies of the item, which has this hash.
+/// Returns the number of copies of the item, which has this hash.
 pub fn copies<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> usize {
     table::<M>(shared).count(key::<M>(hash, home))
 }
 
-/// The entries in the stash.
+/// Returns the number of entries in the stash.
 pub fn stashed<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).stashed_entries()
 }
 
-/// Items: slots in use, but for those that splits have doubled; and copies in the stash.
+/// Returns the number of items: slots in use, except those that splits have doubled, and copies in the stash.
 pub fn len<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).len()
 }
 
-/// Slots in all.
+/// Returns the number of slots.
 pub fn slots<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).slots()
 }
 
-/// Lookups that gave up on a certain answer.
+/// Returns the number of lookups that gave up without a certain answer.
 pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
     state::<M>(shared).inconclusive() as usize
 }
 
-/// Splits up to `most` buckets, neighbours at once. Returns how many were split.
+/// Splits up to `most` buckets; neighbours are split at once. Returns how many were split.
 pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
     let table = table::<M>(shared);
     let mut splitting = table.shared.doubled.lock();
@@ -480,13 +481,13 @@ pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
     split.expect("memory for a model")
 }
 
-/// Gives a table that grows two stripes and two versions, before anything is stored in it.
+/// Gives a growing table two stripes and two versions, before anything is stored in it.
 pub fn narrow<M: Subject>(shared: &M::Shared) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
     let control = Control::try_new(2, table.max_buckets()).expect("memory for a model");
-    // loom lets a `SeqCst` load read another store than a `SeqCst` one, whatever was stored since. So the directory that
-    // threads find is stored as the one that replaces it.
+    // loom lets a `SeqCst` load read a store that is not `SeqCst`, whatever was stored since. So the directory that
+    // threads find is stored in the same way as the one that replaces it.
     let words = growing.chunks().try_longer(table.buckets.reached()).expect("memory for a model");
     growing.chunks().lengthen(words);
     let read = &growing.changing.read;
@@ -495,7 +496,7 @@ pub fn narrow<M: Subject>(shared: &M::Shared) {
     store_zeros(table.state);
 }
 
-/// Gives the table as many stripes and versions as it may have, and its words another place; not beside a snapshot.
+/// Gives the table as many stripes and versions as it may have, and moves its words; not beside a snapshot.
 pub fn widen<M: Subject>(shared: &M::Shared) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
@@ -507,56 +508,56 @@ pub fn widen<M: Subject>(shared: &M::Shared) {
 
 /// Operations of a table of generations.
 impl<L: IntoStorage, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
-    /// This value retires from now on, though nobody sweeps it.
+    /// Marks this value as being removed from now on, though no thread sweeps it.
     pub fn retire(shared: &maplet::Maplet<L::Storage>, value: u32) {
         shared.inner.state.retire(Some(value));
     }
 
-    /// Gives the item with this hash the present stamp, or only if it is not there. Whether it was not.
+    /// Gives the item with this hash the present stamp: always, or only if it is not there. Returns whether it was not.
     pub fn stamp(shared: &maplet::Maplet<L::Storage>, hash: u64, is_always: bool) -> bool {
         let table = table::<Self>(shared);
         let stamping = if is_always { Stamping::Always } else { Stamping::IfAbsent };
         table.insert_with(table.key(hash), stamping).expect("room")
     }
 
-    /// How many generations ago the item with this hash got its stamp.
+    /// Returns how many generations ago the item with this hash got its stamp.
     pub fn age(shared: &maplet::Maplet<L::Storage>, hash: u64) -> Option<u32> {
         let table = table::<Self>(shared);
         table.age(table.key(hash))
     }
 
-    /// Ends this number of generations. Returns how many entries are removed.
+    /// Ends this number of generations. Returns the number of removed entries.
     pub fn advance_by(shared: &maplet::Maplet<L::Storage>, generations: u64) -> usize {
         table::<Self>(shared).advance_by(generations)
     }
 
-    /// Ends the first generation, if that is present. Whether it was.
+    /// Ends the first generation, if that is the present one. Returns whether it was.
     pub fn advance_from_first(shared: &maplet::Maplet<L::Storage>) -> bool {
         table::<Self>(shared).advance_from(Clock::default())
     }
 
-    /// The number of the present generation.
+    /// Returns the number of the present generation.
     #[must_use]
     pub fn generation(shared: &maplet::Maplet<L::Storage>) -> u64 {
         state::<Self>(shared).clock().number()
     }
 }
 
-/// What a snapshot takes of a filter.
+/// What a snapshot copies of a filter.
 pub struct Image {
     taken: super::whole::image::Image,
-    /// What the slots of each bucket hold.
+    /// The contents of the slots of each bucket.
     pub buckets: Vec<Vec<u64>>,
-    /// How many items it says that it holds.
+    /// The number of items that it states.
     pub items: usize,
-    /// Slots in use that it says splits have added.
+    /// The number of slots in use that splits have added, as it states.
     pub doubled: u64,
-    /// The number of the generation that it says is present.
+    /// The number of the present generation, as it states.
     pub generation: u64,
 }
 
 impl Image {
-    /// The copies of the item in the stash.
+    /// Returns the number of copies of the item in the stash.
     #[must_use]
     pub fn stashed_of<M: Subject>(&self, home: Home) -> usize {
         let stashed = self.taken.stashed.iter().map(|&words| Stashed::of_words(words));
@@ -572,7 +573,7 @@ impl Image {
     }
 }
 
-/// The filter at one instant during the call.
+/// Takes an image of the filter at one instant during the call.
 #[must_use]
 pub fn image<M: Subject>(shared: &M::Shared) -> Image {
     let image = table::<M>(shared).image().expect("memory for a model");
@@ -587,11 +588,11 @@ pub fn image<M: Subject>(shared: &M::Shared) -> Image {
     Image { items, doubled, generation, buckets, taken: image }
 }
 
-/// All that the image holds into a filter, or nothing of it.
+/// Adds all that the image holds to a filter, or nothing.
 ///
 /// # Errors
 ///
-/// Why it does not fit.
+/// The reason why it does not fit.
 pub fn merge<M: Subject>(shared: &M::Shared, image: &Image) -> Result<(), Error> {
     table::<M>(shared).merge(&image.taken, 0)
 }
@@ -604,21 +605,21 @@ pub fn abandon_image<M: Subject>(shared: &M::Shared) {
     state.stripes().start_recording();
 }
 
-/// Whether there is a mirror, in which writers repeat their stores.
+/// Returns whether there is a mirror, in which writers repeat their stores.
 #[must_use]
 pub fn has_mirror<M: Subject>(shared: &M::Shared) -> bool {
     state::<M>(shared).is_recorded()
 }
 
-/// For the models of the array itself.
+/// Functions for the models of the array itself.
 impl<const SHIFT: u32> PieceArray<SHIFT> {
-    /// Without words.
+    /// Creates an array without words.
     #[must_use]
     pub fn empty() -> Self {
         Self::new()
     }
 
-    /// More words, unless another thread adds some.
+    /// Adds words, unless another thread adds some.
     pub fn push<const N: usize>(&self, words: [u64; N]) {
         let slab = try_zeroed(N).expect("memory for a model");
         for (word, value) in slab.iter().zip(words) {
@@ -627,7 +628,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         self.add(|_| Some(Ok(slab))).expect("memory for a model");
     }
 
-    /// Puts copies in the place of its words, and zeros behind them.
+    /// Replaces its words by copies, with zeros behind them.
     pub fn lengthen_to(&self, words: usize) {
         self.lengthen(self.try_longer(words).expect("memory for a model"));
     }

@@ -2,48 +2,46 @@
 //!
 //! # The order of operations
 //!
-//! Each operation records, for each thread, how many of its operations are *known* to have returned
-//! before this one was invoked. What counts as known:
+//! Each operation records, for each thread, how many of its operations are *known* to have returned before this one was
+//! invoked. An order is known:
 //!
-//! * in a model, happens-before: the order within a thread, spawn and join, and the edges that the
-//!   model makes with its own atomics. Time does not count, since loom lets a load return an
-//!   outdated value, as weak hardware does, unless something orders the two;
-//! * on a real machine, time: each thread increments a shared clock right before and right after
-//!   each operation ([`History::from_intervals`]).
+//! * in a model, by happens-before: the order within a thread, spawn and join, and the edges that the model makes with
+//!   its own atomics. Time does not count, since loom lets a load return an outdated value, as weak hardware does,
+//!   unless something orders the two;
+//! * on a real machine, by time: each thread increments a shared clock right before and right after each operation
+//!   ([`History::from_intervals`]).
 //!
 //! # What is checked
 //!
-//! The filter promises atomic operations on each *class* (one fingerprint with one pair of buckets).
-//! So each class is checked by itself: there must be one order of its operations that agrees with
-//! the known order and in which a simple counter gives the same results. On a real machine, where
-//! known means time, this is enough: if each class is linearizable, so is the whole (Herlihy and
-//! Wing, "Linearizability", 1990). In a model it is not: the order between operations on different
-//! classes needs assertions of its own.
+//! The filter promises atomic operations on each *class* (one fingerprint with one pair of buckets). So each class is
+//! checked by itself: there must be one order of its operations that agrees with the known order and in which a simple
+//! counter gives the same results. On a real machine, where known means time, this is enough: if each class is
+//! linearizable, so is the whole (Herlihy and Wing, "Linearizability", 1990). In a model it is not enough: the order
+//! between operations on different classes needs assertions of its own.
 //!
 //! # Maplets
 //!
-//! A class of a maplet is a key with a value. A `get` is a lookup of each value of its key, and a
-//! replacement removes a copy of one class and stores one of another. There is no instant at which a
-//! `get` reads all values of its key; but a replacement has one, at which it does both. So, beside each
-//! class, all classes of a key that replacements connect are checked as one: a copy that gets another
-//! value stays one of them, and a `get` must find it. `contains_key` is a lookup of all classes of its key
-//! as one.
+//! A class of a maplet is a key with a value. A `get` is a lookup of each value of its key. A replacement removes a
+//! copy of one class and stores one of another. There is no instant at which a `get` reads all values of its key. But
+//! there is an instant at which a replacement does both. So, besides each class by itself, all classes of a key that
+//! replacements connect are checked as one: a copy that gets another value remains a copy of them, and a `get` must
+//! find it. `contains_key` is a lookup of all classes of its key as one.
 //!
 //! # Snapshots and other cases
 //!
-//! A snapshot reads every class at one instant, so no class can be checked by itself any more. A
-//! history with a snapshot must have one more order: of the operations on all classes together, with
-//! a counter for each. Where known means time, it is an order of all operations. In a model, it is
-//! one of the snapshots and of the operations that change the multiset: they hold locks, and are
-//! ordered by them. For all others, a snapshot counts the copies of their class.
+//! A snapshot reads every class at one instant, so it is not enough to check each class by itself. A history with a
+//! snapshot must have one more order: of the operations on all classes together, with a counter for each. Where known
+//! means time, it is an order of all operations. In a model, it is an order of the snapshots and of the operations that
+//! change the multiset: these hold locks, which order them. For all other operations, a snapshot counts the copies of
+//! their class.
 //!
 //! Two results need more than a counter:
 //!
-//! * A lookup may find an absent item if the filter counted an inconclusive lookup: as many such
-//!   answers as it counted, and no more.
+//! * A lookup may find an absent item if the filter counted an inconclusive lookup. There may be at most as many such
+//!   answers as it counted.
 //! * "Full" depends on the other classes: see [`History::explain_full`].
 //!
-//! # Filters that forget
+//! # Expiring filters
 //!
 //! They have ages in place of a counter: see [`expiring`].
 
@@ -81,9 +79,9 @@ pub enum Outcome {
     Found,
     /// `contains`: `false`.
     Missing,
-    /// `clear`: an operation on every class, whatever class its event names.
+    /// `clear`: an operation on every class; the class of its event has no meaning.
     Cleared,
-    /// A snapshot, with the copies of each class in it: whatever class its event names.
+    /// A snapshot, with the copies of each class in it; the class of its event has no meaning.
     Snapshot(Vec<usize>),
     /// `get`, of the key of its class, with the classes that it found.
     Got(Vec<usize>),
@@ -91,16 +89,16 @@ pub enum Outcome {
     HasKey(bool),
     /// `replace`: `true`, with the class of the new value.
     Replaced(usize),
-    /// `insert` of a filter that forgets: whether the item was new. `insert_if_absent` is `Unique`, or `Duplicate`.
+    /// `insert` of an expiring filter: whether the item was new. `insert_if_absent` is `Unique`, or `Duplicate`.
     Stamped(bool),
     /// `age`.
     Aged(Option<u32>),
-    /// `advance`: an operation on every class, whatever class its event names.
+    /// `advance`: an operation on every class; the class of its event has no meaning.
     Advanced,
 }
 
 impl Outcome {
-    /// What `state` is after an operation on a class with this result; `None` if it is impossible there.
+    /// Returns the state after an operation on a class with this result; `None` if the result is impossible in `state`.
     fn apply(&self, class: usize, state: &State) -> Option<State> {
         let State { mut counts, mut free } = state.clone();
         let count = counts[class];
@@ -136,7 +134,7 @@ impl Outcome {
         Some(State { counts, free })
     }
 
-    /// Whether the multiset stays the same.
+    /// Returns whether the multiset stays the same.
     fn is_read_only(&self) -> bool {
         let changes = self.stores() || matches!(self, Self::Removed | Self::Cleared);
         !changes && !matches!(self, Self::Replaced(_))
@@ -150,23 +148,22 @@ impl Outcome {
 /// One operation of a thread.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Index of the class.
+    /// The index of the class.
     pub class: usize,
-    /// What it did.
+    /// The result.
     pub outcome: Outcome,
-    /// For each thread, how many of its operations are known to have returned before this one was
-    /// invoked.
+    /// For each thread, how many of its operations are known to have returned before this one was invoked.
     pub known: Vec<usize>,
 }
 
 impl Event {
-    /// Whether it stores a copy of this class.
+    /// Returns whether it stores a copy of this class.
     fn stores(&self, class: usize) -> bool {
         let stores = self.class == class && self.outcome.stores();
         stores || self.outcome == Outcome::Replaced(class)
     }
 
-    /// Whether it takes a copy of this class away, and of no other.
+    /// Returns whether it takes a copy of this class away, and of no other.
     fn takes(&self, class: usize) -> bool {
         self.class == class && matches!(self.outcome, Outcome::Removed | Outcome::Replaced(_))
     }
@@ -175,9 +172,9 @@ impl Event {
 /// An operation with the time of its call and of its return.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// Index of the class.
+    /// The index of the class.
     pub class: usize,
-    /// What it did.
+    /// The result.
     pub outcome: Outcome,
     /// The clock before the call.
     pub invoked: u64,
@@ -188,62 +185,62 @@ pub struct Interval {
 /// The operations of all threads on a filter, with their results.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// Copies of each class at the start.
+    /// The number of copies of each class at the start.
     pub initial: Vec<usize>,
-    /// The key of each class, which several classes of a maplet have in common.
+    /// The key of each class. Several classes of a maplet may have the same key.
     pub keys: Vec<usize>,
     /// The operations of each thread, in program order.
     pub threads: Vec<Vec<Event>>,
-    /// Lookups that the filter counted as inconclusive: each may have found an absent item.
+    /// The number of lookups that the filter counted as inconclusive. Each of them may have found an absent item.
     pub inconclusive: usize,
     /// Whether known means time: then there is one order of all operations on all classes.
     pub timed: bool,
-    /// For each class, the other classes that may have entries in common with it: see
-    /// [`History::explain`]. Empty in a table of fixed size.
+    /// For each class, the other classes that may have entries in common with it: see [`History::explain`]. Empty in a
+    /// table of fixed size.
     pub relatives: Vec<Vec<usize>>,
 }
 
-/// The geometry of a table, of one that grows at its greatest size, for [`History::explain_full`].
+/// The geometry of a table, for [`History::explain_full`]; of a growing table, that at its maximum size.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// Number of buckets.
+    /// The number of buckets.
     pub buckets: usize,
-    /// Slots of a bucket.
+    /// The number of slots per bucket.
     pub slots: usize,
-    /// Whether the table had this size in the end. One that grows never gets smaller.
+    /// Whether the table had this size at the end. A growing table never gets smaller.
     pub grown: bool,
     /// The two buckets of each class.
     pub pairs: Vec<[usize; 2]>,
 }
 
-/// Why a history is impossible.
+/// The reason why a history is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unexplained {
     /// No order of the operations on this class gives their results.
     NoOrder {
-        /// Index of the class.
+        /// The index of the class.
         class: usize,
     },
     /// No order of the operations on all classes gives the snapshots.
     NoInstant,
     /// More lookups found an absent item than were inconclusive.
     FoundNothing {
-        /// How many at least.
+        /// The minimum number of these lookups.
         needed: usize,
     },
-    /// An insert returned "full" although there was room during the whole call, or would have been
-    /// if the table had grown.
+    /// An insert returned "full" although there was room during the whole call, or would have been if the table had
+    /// grown.
     Room {
-        /// Index of the thread.
+        /// The index of the thread.
         thread: usize,
-        /// Index of its operation.
+        /// The index of its operation.
         event: usize,
     },
 }
 
 impl History {
-    /// A history whose operations are ordered by a clock: one operation comes before another if it
-    /// returned before the other was invoked.
+    /// Makes a history whose operations are ordered by a clock: one operation comes before another if it returned
+    /// before the other was invoked.
     #[must_use]
     pub fn from_intervals(initial: Vec<usize>, threads: &[Vec<Interval>]) -> Self {
         let event = |interval: &Interval| {
@@ -262,7 +259,7 @@ impl History {
         }
     }
 
-    /// The copies of each class that are left in the end.
+    /// Returns the number of copies of each class that are left at the end.
     #[must_use]
     pub fn left(&self) -> Vec<usize> {
         let changed = |(class, &copies): (usize, &usize)| {
@@ -272,14 +269,14 @@ impl History {
         self.initial.iter().enumerate().map(changed).collect()
     }
 
-    /// Whether each result of an operation on a class that has relatives keeps the promise of
+    /// Returns whether the results of the operations on a class that has relatives keep the promise of
     /// [`explain`](Self::explain).
     fn keeps_promises(&self, class: usize) -> bool {
         self.all().all(|(at, event)| {
             let Some(outcome) = self.outcome_for(event, &[class]) else { return true };
             let others = || self.all().filter(|&(id, _)| id != at);
-            // Entries of the class that are there during all of the operation, and entries that may
-            // be there, of it and of its relatives.
+            // Counts the entries of the class that are there during the whole operation, and the entries of the class
+            // and its relatives that may be there.
             let stored = others().filter(|&(id, other)| other.stores(class) && self.before(id, at));
             let taken = others().filter(|&(id, other)| other.takes(class) && !self.before(at, id));
             let at_least = (self.initial[class] + stored.count()).saturating_sub(taken.count());
@@ -302,7 +299,8 @@ impl History {
         })
     }
 
-    /// What an operation does to some classes of one key as if they were one, if it concerns them.
+    /// Returns the effect of an operation on some classes of one key, taken as one class, if the operation concerns
+    /// them.
     fn outcome_for(&self, event: &Event, classes: &[usize]) -> Option<Outcome> {
         let key = self.keys[classes[0]];
         let of_key = self.keys[event.class] == key;
@@ -315,7 +313,7 @@ impl History {
             Outcome::Snapshot(counts) => {
                 (true, Outcome::Counted(classes.iter().map(|&class| counts[class]).sum()))
             }
-            // That there is one, and not as in `Found` by a lookup that may be inconclusive.
+            // That there is one. Not `Found`, which a lookup may answer that is inconclusive.
             Outcome::Got(found) if found.iter().any(has) => (true, Outcome::Duplicate),
             Outcome::Got(_) | Outcome::HasKey(false) => (of_key, Outcome::Missing),
             Outcome::HasKey(true) => (of_whole_key, Outcome::Found),
@@ -323,10 +321,10 @@ impl History {
                 (true, if of_these { Outcome::Duplicate } else { Outcome::Inserted })
             }
             Outcome::Replaced(_) => (of_these, Outcome::Removed),
-            // All values of the key, and so these, are absent before.
+            // All values of the key are absent before it, and so are these.
             Outcome::Unique if of_key && !of_these => (true, Outcome::Missing),
             Outcome::UniqueFull => (of_key, Outcome::UniqueFull),
-            // Of other values of the key it says nothing.
+            // It says nothing about other values of the key.
             Outcome::UniquePair if *classes == [event.class] => (true, Outcome::Unique),
             Outcome::UniquePair => (of_these, Outcome::Inserted),
             Outcome::DuplicatePair => (of_these, Outcome::Duplicate),
@@ -339,8 +337,9 @@ impl History {
         concerns_them.then_some(outcome)
     }
 
-    /// What is checked as one: each class, the classes that replacements connect, and all of a key.
-    /// The smaller ones first: the reason why there is no order names a class, if one by itself is reason enough.
+    /// Returns the groups of classes that are checked as one: each class, the classes that replacements connect, and
+    /// all classes of a key. The smaller groups come first: so the error names a class if that class alone has no
+    /// order.
     fn groups(&self) -> impl Iterator<Item = Vec<usize>> {
         let each: Vec<_> = (0..self.initial.len()).collect();
         let mut connected = each.clone();
@@ -363,11 +362,11 @@ impl History {
 
     /// Checks every result except "full".
     ///
-    /// In a growing table items may have an entry in common: a short one that is a prefix of them all.
-    /// Removal takes the longest. So what an operation on such an item does depends on the entries of
-    /// its relatives, and less is promised: the item is there from the return of its insert to the
-    /// call of its removal. (An absent one that an entry of a relative matches may be found, and then
-    /// not.) A class that has relatives is checked for this.
+    /// In a growing table, items may have an entry in common: a short one that is a prefix of them all. A removal takes
+    /// the longest entry. So the effect of an operation on such an item depends on the entries of its relatives, and
+    /// less is promised: the item is there from the return of its insert to the call of its removal. (If an entry of a
+    /// relative matches an absent item, it may be found, and later not.) A class that has relatives is checked for this
+    /// promise.
     ///
     /// # Errors
     ///
@@ -412,15 +411,14 @@ impl History {
         Ok(())
     }
 
-    /// Checks every "full": the item must have no room beside all copies that may have been in the
-    /// table at some time during the call, at the greatest size of the table, which it must have.
+    /// Checks every "full": there must be no room for the item beside all copies that may have been in the table at
+    /// some time during the call, at the maximum size of the table, which the table must have.
     ///
-    /// These are the copies stored by an operation that is not known to come later, except for those
-    /// known to have been removed before. A search for room holds no lock, so a copy that another
-    /// thread stores or removes during the call may count. So may a slot that a concurrent
-    /// `insert_if_absent` held for a moment: it makes room, finds its item, and stores nothing. A
-    /// failed insert may have held a slot, too, but does not count: of two inserts that want the
-    /// last slot, one must get it.
+    /// These are the copies stored by an operation that is not known to come later, except for those that are known to
+    /// have been removed before. A search for room holds no lock, so a copy that another thread stores or removes
+    /// during the call may count. So may a slot that a concurrent `insert_if_absent` held for a moment: it makes room,
+    /// finds its item, and stores nothing. A failed insert may have held a slot, too, but that does not count: of two
+    /// inserts that want the last slot, one must get it.
     ///
     /// # Errors
     ///
@@ -428,7 +426,7 @@ impl History {
     ///
     /// # Panics
     ///
-    /// If there is a `clear` as well: no model has both, and what is cleared is not taken away here.
+    /// If there is a `clear` as well: no model has both, and this function does not take away what is cleared.
     pub fn explain_full(&self, shape: &Shape) -> Result<(), Unexplained> {
         let is_full = |event: &Event| matches!(event.outcome, Outcome::Full | Outcome::UniqueFull);
         for (at, event) in self.all().filter(|(_, event)| is_full(event)) {
@@ -447,7 +445,8 @@ impl History {
         Ok(())
     }
 
-    /// The greatest number of copies of each key that may have been in the table at some time during an operation.
+    /// Returns the maximum number of copies of each key that may have been in the table at some time during an
+    /// operation.
     fn most_copies(&self, at: (usize, usize)) -> Vec<usize> {
         let mut copies = vec![0; self.initial.len()];
         for (&key, initial) in self.keys.iter().zip(&self.initial) {
@@ -460,7 +459,7 @@ impl History {
         for (id, event) in self.all() {
             let is_taken = event.outcome == Outcome::Removed && self.before(id, at);
             let copies = &mut copies[self.keys[event.class]];
-            // Not below 0: it may have been a copy of a relative.
+            // Not below 0: the removed copy may have been one of a relative.
             *copies = copies.saturating_sub(is_taken.into());
         }
         copies
@@ -472,15 +471,16 @@ impl History {
         })
     }
 
-    /// Whether `a` is known to have returned before `b` was invoked.
+    /// Returns whether `a` is known to have returned before `b` was invoked.
     fn before(&self, a: (usize, usize), b: (usize, usize)) -> bool {
         if a.0 == b.0 { a.1 < b.1 } else { self.threads[b.0][b.1].known[a.0] > a.1 }
     }
 }
 
 impl Shape {
-    /// Whether there is room for these copies of each class at once, wherever the `holders` other slots in use are: by
-    /// Hall's theorem, whether each set of buckets has room for all copies that only these buckets may hold.
+    /// Returns whether there is room for these copies of each class at once, wherever the `holders` other slots in use
+    /// are. By Hall's theorem this holds if each set of buckets has room for all copies that can be in these buckets
+    /// only.
     fn holds(&self, copies: &[usize], holders: usize) -> bool {
         (1_u32..1 << self.buckets).all(|set| {
             let is_within = |pair: &[usize; 2]| pair.iter().all(|&bucket| set >> bucket & 1 == 1);
@@ -498,9 +498,9 @@ struct State {
     free: usize,
 }
 
-/// Each step is an operation on one class, or on all.
+/// A search whose steps are operations on one class, or on all classes.
 impl Search<(usize, Outcome)> {
-    /// Whether there is an order in which `free` lookups, or fewer, find an absent item.
+    /// Returns whether there is an order in which at most `free` lookups find an absent item.
     fn has_order(&self, counts: Vec<usize>, free: usize) -> bool {
         self.succeeds(State { counts, free }, |state, step, _| {
             let Step { what: (class, outcome), .. } = step;
@@ -531,7 +531,7 @@ mod tests {
         Err(Unexplained::Room { thread, event })
     }
 
-    /// A history in which no order between the threads is known.
+    /// Makes a history in which no order between the threads is known.
     fn apart(initial: &[usize], threads: &[&[(usize, Outcome)]]) -> History {
         let event = |thread: usize, index: usize, (class, outcome): (usize, Outcome)| {
             let mut known = vec![0; threads.len()];
@@ -549,7 +549,7 @@ mod tests {
         }
     }
 
-    /// The same for one class.
+    /// Makes such a history of one class.
     pub(super) fn one(initial: usize, threads: &[&[Outcome]]) -> History {
         let ops = |ops: &&[Outcome]| ops.iter().map(|op| (0, op.clone())).collect::<Vec<_>>();
         let threads: Vec<_> = threads.iter().map(ops).collect();
@@ -564,8 +564,8 @@ mod tests {
         history
     }
 
-    /// Asserts that the history of two threads is explained if nothing is known, and not if the second one knows what
-    /// the first one has done.
+    /// Asserts that the history of two threads is explained if nothing is known, and not if the second thread knows
+    /// what the first one has done.
     #[track_caller]
     fn binds_what_knows(history: History, unexplained: Explained) {
         assert_eq!(history.explain(), Ok(()));
@@ -608,7 +608,7 @@ mod tests {
             (1, &[&[Removed], &[NotThere]], Ok(())),
             (1, &[&[Removed], &[Removed]], NO_ORDER),
             (1, &[&[NotThere], &[NotThere]], NO_ORDER),
-            // A class that has at least one copy at all times is always found.
+            // A lookup always finds a class that has at least one copy at all times.
             (1, &[&[Inserted, Removed], &[Missing]], NO_ORDER),
             (1, &[&[Removed, Inserted], &[Missing]], Ok(())),
         ];
@@ -620,7 +620,7 @@ mod tests {
     #[test]
     fn what_is_known_binds() {
         binds_what_knows(one(0, &[&[Inserted], &[Missing]]), NO_ORDER);
-        // An operation on one class can make an operation on another known.
+        // An operation on one class can make an operation on another class known.
         let stored = [(0, Inserted), (1, Inserted)];
         binds_what_knows(apart(&[0, 0], &[&stored, &[(1, Found), (0, Missing)]]), NO_ORDER);
         let at = |outcome, invoked, returned| Interval { class: 0, outcome, invoked, returned };
@@ -649,7 +649,7 @@ mod tests {
                 assert_eq!(History { inconclusive, ..history.clone() }.explain(), found);
             }
         }
-        // It explains a lookup that found an absent item, and no other result.
+        // An inconclusive lookup explains that an absent item was found, and no other result.
         let history = History { inconclusive: 9, ..one(1, &[&[Missing]]) };
         assert_eq!(history.explain(), NO_ORDER);
     }
@@ -689,7 +689,7 @@ mod tests {
             assert_eq!(history.explain(), explained, "{writes:?} {counts:?}");
             assert_eq!(History { timed: true, ..history }.explain(), explained, "{counts:?}");
         }
-        // Two have an order.
+        // Two operations have an order.
         for (first, second, explained) in
             [([1, 0], [1, 1], Ok(())), ([0, 0], [0, 1], Ok(())), ([1, 0], [0, 1], NO_INSTANT)]
         {
@@ -723,7 +723,7 @@ mod tests {
         assert_eq!(apart(&[1, 0], &[&writes, &taken]).explain(), Ok(()));
     }
 
-    /// Two classes that may have entries in common.
+    /// Makes a history of two classes that may have entries in common.
     fn relatives(initial: &[usize], threads: &[&[(usize, Outcome)]]) -> History {
         History { relatives: vec![vec![1], vec![0]], ..apart(initial, threads) }
     }
@@ -752,7 +752,7 @@ mod tests {
         assert_eq!(later.explain(), NO_ORDER);
     }
 
-    /// An entry of a relative may be found, and then not.
+    /// An entry of a relative may be found, and later not.
     #[test]
     fn what_a_relative_may_have_stored_may_be_found() {
         let looks = [(1, Found), (1, Missing), (1, Found), (1, Counted(1)), (1, Duplicate)];
@@ -767,7 +767,7 @@ mod tests {
         }
     }
 
-    /// Three values of one key.
+    /// Makes a history of three values of one key.
     fn values(initial: [usize; 3], threads: &[&[(usize, Outcome)]]) -> History {
         History { keys: vec![0; 3], ..apart(&initial, threads) }
     }
@@ -812,7 +812,7 @@ mod tests {
             (&replaced[..1], &[1], Ok(())),
             (&replaced[..1], &[0, 1], Ok(())),
             (&replaced[..1], &[], NO_ORDER),
-            // A third value does not stand for them.
+            // A third value does not count as one of them.
             (&replaced[..1], &[2], no_order(2)),
             (&replaced, &[0], Ok(())),
             (&replaced, &[1], Ok(())),
@@ -827,7 +827,7 @@ mod tests {
         binds_what_knows(values([1, 0, 0], &[&replaced[..1], &[got(&[0])]]), NO_ORDER);
         let back = [(0, Replaced(1)), (1, Replaced(0)), got(&[0])];
         assert_eq!(values([1, 0, 0], &[&back]).explain(), Ok(()));
-        // It is removed in the end, so a `get` may find nothing; but not before that.
+        // The value is removed at the end, so a `get` may find nothing; but not before that.
         let gone = [&replaced[..], &[(2, Removed)]].concat();
         assert_eq!(values([1, 0, 0], &[&gone, &[got(&[])]]).explain(), Ok(()));
         let early = values([1, 0, 0], &[&gone, &[got(&[]), (0, Inserted)]]);
@@ -841,7 +841,7 @@ mod tests {
             ((0, Replaced(1)), (0, Replaced(2)), NO_ORDER),
             ((0, Replaced(1)), (0, Removed), NO_ORDER),
             ((0, NotThere), (0, NotThere), NO_ORDER),
-            // One comes after the other.
+            // One replacement comes after the other.
             ((0, Replaced(1)), (1, Replaced(2)), Ok(())),
         ] {
             let both = values([1, 0, 0], &[&[first], &[second]]);
@@ -864,8 +864,8 @@ mod tests {
             let history = values([1, 0, 0], &[writes, &[(1, HasKey(has))]]);
             assert_eq!(history.explain(), explained, "{writes:?} {has}");
         }
-        // An `insert_if_absent` saw no value of the key, whether there was room or not. The first value is gone for a moment,
-        // which is over when a `get` finds it: so the second `get` cannot miss it.
+        // An `insert_if_absent` saw no value of the key, whether or not there was room. The first value is absent for a
+        // moment, which is over when a `get` finds it. So the second `get` cannot miss it.
         for none in [&[(1, Unique)][..], &[(1, UniqueFull), (1, Inserted)]] {
             let looks = [none, &[got(&[0, 1]), got(&[1])]].concat();
             let history = values([1, 0, 0], &[&[(0, Removed), (0, Inserted)], &looks]);
@@ -874,7 +874,7 @@ mod tests {
         let absent = values([0; 3], &[&[(2, HasKey(true))]]);
         assert_eq!(absent.explain(), found_nothing(1));
         assert_eq!(History { inconclusive: 1, ..absent }.explain(), Ok(()));
-        // It explains no `get`.
+        // An inconclusive lookup explains no `get`.
         let found = History { inconclusive: 1, ..values([0; 3], &[&[got(&[1])]]) };
         assert_eq!(found.explain(), no_order(1));
     }
@@ -893,7 +893,7 @@ mod tests {
             let history = values([1, 0, 1], &[&writes, &[snapshot(&counts)]]);
             assert_eq!(history.explain(), explained, "{counts:?}");
         }
-        // That there is no room says nothing of a value. A `get` reads its values one after the other.
+        // "Full" says nothing about a value. A `get` reads its values one after the other.
         let full = values([4, 4, 0], &[&[(2, Full), snapshot(&[4, 4, 0])]]);
         let looks = values([1, 0, 1], &[&writes, &[got(&[1]), snapshot(&[0, 1, 0])]]);
         for history in [full, looks] {
@@ -916,7 +916,7 @@ mod tests {
         assert_eq!(history(&[(0, Replaced(2)), (0, Replaced(2))]).explain(), Ok(()));
     }
 
-    /// Two buckets of two slots, where all classes may be.
+    /// Explains "full" in a table of two buckets with two slots each, where all classes may be.
     fn full_means_full(history: &History) -> Explained {
         let pairs = vec![[0, 1]; history.initial.len()];
         history.explain_full(&Shape { buckets: 2, slots: 2, grown: true, pairs })
@@ -927,22 +927,22 @@ mod tests {
         let cases: [(_, &[&[_]], _); _] = [
             ([4, 0, 0], &[&[(1, Full)]], Ok(())),
             ([3, 0, 0], &[&[(1, Full)]], room(0, 0)),
-            // One of two gets the last slot.
+            // One of two inserts gets the last slot.
             ([3, 0, 0], &[&[(1, Inserted)], &[(2, Full)]], Ok(())),
             ([3, 0, 0], &[&[(1, Full)], &[(2, Full)]], room(0, 0)),
-            // What is inserted later takes no room.
+            // A copy that is inserted later takes no room.
             ([3, 0, 0], &[&[(1, Full), (0, Inserted)]], room(0, 0)),
         ];
         for (initial, threads, explained) in cases {
             assert_eq!(full_means_full(&apart(&initial, threads)), explained, "{threads:?}");
         }
-        // What is removed meanwhile is no room yet. A duplicate may have held a slot.
+        // A copy that is removed meanwhile does not make room yet. A duplicate may have held a slot.
         for (initial, other) in [([4, 0], Removed), ([3, 0], Duplicate)] {
             let history = apart(&initial, &[&[(0, other)], &[(1, Full)]]);
             assert_eq!(full_means_full(&history), Ok(()));
             assert_eq!(full_means_full(&knows(history, (1, 0), (0, 0))), room(1, 0));
         }
-        // What has another value takes as much room.
+        // A copy with another value takes as much room.
         for (initial, explained) in [([5, 0, 0], Ok(())), ([4, 0, 0], room(0, 2))] {
             let history = apart(&initial, &[&[(0, Replaced(1)), (1, Removed), (2, Full)]]);
             assert_eq!(full_means_full(&History { keys: vec![0, 0, 2], ..history }), explained);
@@ -961,7 +961,7 @@ mod tests {
         let history = |stored| apart(&[1, stored, 0], &[&[(1, Inserted), (2, Full)]]);
         assert_eq!(history(0).explain_full(&shape), room(0, 1));
         assert_eq!(history(1).explain_full(&shape), Ok(()));
-        // Room elsewhere is of no use to an item with one bucket.
+        // Room elsewhere does not help an item with one bucket.
         let one_bucket = apart(&[0, 0, 1], &[&[(2, Full)]]);
         assert_eq!(one_bucket.explain_full(&shape), Ok(()));
         // A table that could still grow is not full, whatever it holds.

@@ -1,4 +1,4 @@
-//! The loom that the models run with: that of the registry, with changes that `docs/loom.md` explains.
+//! The loom with which the models run: the one of the registry, with changes that `docs/loom.md` explains.
 
 // Only the programs of this package call these functions.
 #![allow(clippy::missing_errors_doc)]
@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use crate::source::{Result, Source};
 
-/// What the compiler is told of the models, and of all that they use.
+/// The flags with which the models, and all crates that they use, are compiled.
 pub const RUSTFLAGS: &str = "--cfg loom --cfg coucal_model";
 
-/// Another text in place of one that occurs once in a function, or in a type. A blank in it stands for any white space
-/// and comments.
+/// A change of a text that occurs once in a function, or in a type. A blank in it stands for any white space and
+/// comments.
 struct Change {
     file: &'static str,
     item: &'static str,
@@ -51,8 +51,8 @@ const RWLOCK: &str = "src/rt/rwlock.rs";
 const SCHEDULER: &str = "src/rt/scheduler.rs";
 const SYNC_MUTEX: &str = "src/sync/mutex.rs";
 
-/// What is added: a second mode, every schedule within the bound, against which the first one is tested. And the stacks
-/// of one execution serve the next, which saves half the time of a model and more.
+/// Additions: a second mode, which runs every schedule within the bound, and against which the first one is tested. And
+/// each execution uses the stacks of the one before, which saves more than half of the time of a model.
 const ADDITIONS: &[Change] = changes! {
     MODEL Builder: add "
         /// Tries each thread that can go on at each point, while the bound of preemptions allows it.
@@ -99,7 +99,7 @@ const ADDITIONS: &[Change] = changes! {
         before "fn tick(";
 };
 
-/// What is mended.
+/// The mended defects.
 const MENDS: &[Change] = changes! {
     // A store depends on the last load of each thread, not only on the last access.
     ATOMIC State: add "loads: Vec<Access>," after "last_access: Option<Access>,";
@@ -133,7 +133,7 @@ const MENDS: &[Change] = changes! {
         "threads.active_id(); if let Some(access) = self.objects.last_dependent_access(operation)" with
         "threads.active_id(); for access in self.objects.dependent_accesses(operation)";
 
-    // At the bound, and at the first point, another thread than the last one may go on where the last one cannot.
+    // At the bound, and at the first point, another thread than the last one may go on if the last one cannot.
     PATH backtrack: replace "if self.preemptions == bound {"
         with "if !self.may_switch(preemption_bound) {";
     PATH branch_thread: replace "
@@ -151,8 +151,9 @@ const MENDS: &[Change] = changes! {
             initial_active = None;
         }";
 
-    // A thread that was preempted while it held a lock goes on, without a preemption, when another one waits for the
-    // lock. So the other one is tried not only where it comes first among those that differ, but before each unlock.
+    // If a thread was preempted while it held a lock, and another one waits for the lock, the first one goes on without
+    // a preemption. So the other thread is tried before each unlock, and not only where it comes first among those that
+    // differ.
     PATH Schedule: add "unlocks: bool," after "initial_active: Option<u8>,";
     PATH branch_thread: add "unlocks: false," after "initial_active: None,";
     PATH step: add "schedule.unlocks = false;" after "*thread = Thread::Visited; }";
@@ -176,8 +177,8 @@ const MENDS: &[Change] = changes! {
     RWLOCK release_write_lock: add "execution.path.unlocks();"
         before "let state = self.state.get_mut(&mut execution.objects);";
 
-    // An unlock is a point where another thread may try to lock, and who will only try does not wait. What was done
-    // under a mutex happens before what is done under it later: the other order need not be tried.
+    // An unlock is a point where another thread may try to lock; a thread that only tries does not wait. What was done
+    // under a mutex happens before what is done under it later: so the other order need not be tried.
     OBJECT Action: add "Lock, TryLock, Unlock," after "Opaque,";
     MUTEX State: add "last_unlock: Option<Access>," after "last_access: Option<Access>,";
     MUTEX new: add "last_unlock: None," after "last_access: None,";
@@ -220,7 +221,7 @@ const MENDS: &[Change] = changes! {
     OBJECT set_last_access: replace "Entry::Mutex(entry) => entry.set_last_access(path_id, dpor_vv),"
         with "Entry::Mutex(entry) => entry.set_last_access(operation.action, path_id, dpor_vv),";
 
-    // A lock orders nothing between two that read.
+    // A lock orders nothing between two readers.
     RWLOCK State: add "by_readers: Synchronize," after "synchronize: Synchronize,";
     RWLOCK new: add "by_readers: Synchronize::new()," after "synchronize: Synchronize::new(),";
     RWLOCK release_read_lock: replace "state .synchronize .sync_store("
@@ -228,7 +229,7 @@ const MENDS: &[Change] = changes! {
     RWLOCK post_acquire_write_lock: add "state.by_readers.sync_load(&mut execution.threads, Acquire);"
         before "state.synchronize.sync_load(";
 
-    // Fences that are SeqCst have one order.
+    // SeqCst fences have one order.
     EXECUTION Execution: add "pub(super) fences: Option<object::Ref<crate::rt::atomic::State>>,"
         after "pub(super) objects: object::Store,";
     EXECUTION new: add "fences: None," after "objects: object::Store::with_capacity(max_branches),";
@@ -246,7 +247,7 @@ const MENDS: &[Change] = changes! {
         }"
         before "rt::synchronize(";
 
-    // So have the SeqCst stores to a word. And the order of all stores to it is transitive.
+    // So do the SeqCst stores to a word. And the order of all stores to it is transitive.
     ATOMIC store: add "|| is_seq_cst(ordering) && self.stores[i].seq_cst"
         after "if self.stores[i].first_seen.is_seen_by_current(threads)";
     ATOMIC apply_load_coherence: replace "for i in 0..self.stores.len()" with "
@@ -261,8 +262,8 @@ const MENDS: &[Change] = changes! {
             }
         } }";
 
-    // Where a thread that has yielded cannot be tried, all others are. After a yield, those go on that have yielded
-    // least often: otherwise two threads that wait for a third one take turns for ever.
+    // Where a thread that has yielded cannot be tried, all others are tried. After a yield, those threads go on that
+    // have yielded least often: otherwise two threads that wait for a third one take turns for ever.
     PATH is_enabled: add "&& *self != Thread::Yield" after "!self.is_disabled()";
     EXECUTION schedule: add "
         let yielded = self.threads.active().is_yield();
@@ -275,23 +276,23 @@ const MENDS: &[Change] = changes! {
 
 /// A changed loom.
 pub struct Loom {
-    /// Where its package is.
+    /// The directory of its package.
     pub package: PathBuf,
     target: PathBuf,
 }
 
 impl Loom {
-    /// With all changes.
+    /// Makes the loom with all changes.
     pub fn mended() -> Result<Self> {
         Self::with("loom-mended", &[ADDITIONS, MENDS])
     }
 
-    /// As it is published, but for what is added.
+    /// Makes the published loom, only with the additions.
     pub fn published() -> Result<Self> {
         Self::with("loom-published", &[ADDITIONS])
     }
 
-    /// With these changes, in a directory with this name beside what this workspace is built into.
+    /// Makes a loom with these changes, in a directory with this name beside the build output of this workspace.
     fn with(name: &str, changes: &[&[Change]]) -> Result<Self> {
         let metadata = cargo().args(["metadata", "--format-version", "1"]).output()?;
         if !metadata.status.success() {
@@ -312,7 +313,7 @@ impl Loom {
             let mut changes =
                 changes.iter().copied().flatten().filter(|it| file.ends_with(it.file));
             if file.ends_with("src/lib.rs") {
-                // As cargo has it for what comes from a registry.
+                // As cargo does for crates from a registry.
                 Ok(format!("#![allow(warnings)]\n{text}"))
             } else {
                 changed(text, &mut changes)
@@ -322,7 +323,7 @@ impl Loom {
         Ok(Self { package, target: target.join("loom") })
     }
 
-    /// Cargo, which compiles with this loom. The lock file says what it says without it.
+    /// Returns a cargo command that compiles with this loom. The lock file is the same as without it.
     #[must_use]
     pub fn cargo(&self) -> Command {
         let mut cargo = cargo();
@@ -334,7 +335,7 @@ impl Loom {
     }
 }
 
-/// Cargo in the directory of this workspace.
+/// Returns a cargo command in the directory of this workspace.
 fn cargo() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
@@ -349,8 +350,8 @@ fn changed(text: String, changes: &mut dyn Iterator<Item = &Change>) -> Result<S
     Ok(source.with_edits(&edits))
 }
 
-/// Copies a directory, without build output and hidden files, and changes the text of each source. What is there and
-/// would not differ stays as it is: cargo compiles again what is newer.
+/// Copies a directory, without build output and hidden files, and changes the text of each source. A file that exists
+/// and would not differ is left alone, since cargo compiles again whatever is newer.
 pub fn copy(
     from: &Path,
     to: &Path,

@@ -1,5 +1,5 @@
-//! How a model is set up and run: a prepared filter or maplet, threads whose operations are recorded, and
-//! the checker's verdict on the recorded history at the end of every execution.
+//! How a model is set up and run: a prepared filter or maplet, threads whose operations are recorded, and the checker's
+//! verdict on the recorded history at the end of every execution.
 
 // Models report failure by a panic.
 #![allow(clippy::missing_panics_doc)]
@@ -27,7 +27,7 @@ pub struct Item {
     hash: u64,
     /// A hash of the same class with the two buckets swapped.
     swapped_hash: u64,
-    /// Index of its class: in a maplet, of the key with this value.
+    /// The index of its class: in a maplet, of the key with this value.
     class: usize,
     /// The class of its key with the first of its values.
     key: usize,
@@ -36,7 +36,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// An item of the same class whose first and second bucket are swapped.
+    /// Returns an item of the same class whose first and second bucket are swapped.
     #[must_use]
     pub fn swapped(self) -> Self {
         Self { hash: self.swapped_hash, swapped_hash: self.hash, ..self }
@@ -45,23 +45,23 @@ impl Item {
 
 /// The initial state of a model: a table, its items, and what is stored before a thread starts.
 ///
-/// A table that grows is described as it is at its greatest size, where the two buckets of an item say all about
-/// where it lies before: in a table that begins with two buckets, an item (6, 1) lies in bucket 0 until that is
-/// split, then in 2, and in 6 when that is split. All higher bits of its first position are 0.
+/// A growing table is described at its maximum size, where the two buckets of an item tell where it was before. In a
+/// table that begins with two buckets, an item (6, 1) is in bucket 0 until that is split, then in 2, and in 6 when that
+/// is split. All higher bits of its first position are 0.
 pub struct Setup<M: Subject> {
-    /// How many buckets the table begins with.
+    /// The number of buckets with which the table begins.
     began_with: usize,
     greatest: usize,
-    /// How many buckets there are when the threads start.
+    /// The number of buckets when the threads start.
     buckets: usize,
     /// One item of each class.
     classes: Vec<Item>,
     stored: Vec<Stored>,
-    /// Of which a copy is in the stash.
+    /// The items of which a copy is in the stash.
     stashed: Vec<Item>,
-    /// What another table holds, which a thread merges.
+    /// The items of another table, which a thread merges.
     merged: Vec<Item>,
-    /// 0 in a table without generations.
+    /// The number of generations; 0 in a table without generations.
     generations: u32,
     narrow: bool,
     exact_seq_cst: bool,
@@ -71,7 +71,7 @@ pub struct Setup<M: Subject> {
     judge: Judge<M>,
 }
 
-/// What is said of the record of an execution: the main thread, which knows of all, and what was recorded.
+/// Checks the record of an execution. The arguments are the main thread, which knows all operations, and the record.
 type Judge<M> = fn(Thread<M>, Vec<Vec<Event>>);
 
 /// An entry that is stored before a thread starts.
@@ -79,18 +79,18 @@ type Judge<M> = fn(Thread<M>, Vec<Vec<Event>>);
 struct Stored {
     bucket: usize,
     item: Item,
-    /// How many bits of its position it knows.
+    /// The number of bits of its position that it knows.
     known: u32,
 }
 
 impl<M: Subject> Setup<M> {
-    /// An empty table with this number of buckets.
+    /// Describes an empty table with this number of buckets.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
         Self::growable(buckets, buckets)
     }
 
-    /// An empty table that begins with this number of buckets and grows to `greatest`.
+    /// Describes an empty table that begins with `began_with` buckets and grows to `greatest`.
     #[must_use]
     pub fn growable(began_with: usize, greatest: usize) -> Self {
         Self {
@@ -111,20 +111,20 @@ impl<M: Subject> Setup<M> {
         }
     }
 
-    /// As after this number of splits. Before anything is stored.
+    /// Splits this number of buckets in advance. Must be called before anything is stored.
     #[must_use]
     pub fn split(self, splits: usize) -> Self {
         assert!(self.stored.is_empty(), "the table is grown when it is filled");
         Self { buckets: self.buckets + splits, ..self }
     }
 
-    /// With two stripes and two versions, until a thread [widens](Thread::widen) the table.
+    /// Gives the table two stripes and two versions, until a thread [widens](Thread::widen) it.
     #[must_use]
     pub fn narrow(self) -> Self {
         Self { narrow: true, ..self }
     }
 
-    /// A new item whose lookups read bucket `first`, then bucket `second`. Four in a row have four
+    /// Returns a new item whose lookups read bucket `first`, then bucket `second`. Four items in a row have four
     /// different version groups, if there are such items.
     pub fn item(&mut self, first: usize, second: usize) -> Item {
         let group = |home: Home| home.group::<M>(self.greatest);
@@ -136,12 +136,12 @@ impl<M: Subject> Setup<M> {
         self.add(home.expect("an item with these buckets"))
     }
 
-    /// New items, of which these are the buckets.
+    /// Returns new items with these pairs of buckets.
     pub fn items<const N: usize>(&mut self, buckets: [(usize, usize); N]) -> [Item; N] {
         buckets.map(|(first, second)| self.item(first, second))
     }
 
-    /// A new item with these buckets, of the version group of another.
+    /// Returns a new item with these buckets, of the version group of another item.
     pub fn item_of_group(&mut self, first: usize, second: usize, other: Item) -> Item {
         let group = |home: Home| home.group::<M>(self.greatest);
         let same = |home: &Home| group(*home) == group(other.home);
@@ -149,23 +149,23 @@ impl<M: Subject> Setup<M> {
         self.add(home.expect("an item with these buckets and this group"))
     }
 
-    /// A new item with the core of another. Its positions differ from those of the other in these bits: `told` are
-    /// those that the buckets tell beyond those that the table began with, and `extra` those that not every entry
-    /// knows.
+    /// Returns a new item with the core of another item. Its positions differ from those of the other in these bits:
+    /// `told` are bits that the buckets tell beyond those with which the table began, and `extra` are bits that not
+    /// every entry knows.
     pub fn variant(&mut self, other: Item, told: usize, extra: usize) -> Item {
         let bits = (told * self.began_with) | (extra << probe::common_bits::<M>(self.began_with));
         self.add(other.home.differing_in(bits))
     }
 
-    /// An item of a maplet with the key of another, and another value, at most 2. The first item of a key
-    /// has the value 3: what loses its value has another.
+    /// Returns an item of a maplet with the key of another item, and another value, at most 2. The first item of a key
+    /// has the value 3, so if a value is lost, it reads as another one.
     pub fn with_value(&mut self, other: Item, value: u32) -> Item {
         let item = self.add(Home { value, ..other.home });
         self.classes[item.class].key = other.key;
         Item { key: other.key, ..item }
     }
 
-    /// What has these buckets and another core than all items so far.
+    /// Returns the homes with these buckets whose core is different from those of all items so far.
     fn homes(&self, first: usize, second: usize) -> impl Iterator<Item = Home> {
         let homes = (1..).map_while(move |core| Home::new::<M>(self.began_with, first, core));
         homes.filter(move |home| {
@@ -187,14 +187,14 @@ impl<M: Subject> Setup<M> {
         self.store_knowing(ALL, bucket, items)
     }
 
-    /// Stores an entry of each item in this bucket as it was inserted when the table had doubled `level`
-    /// times.
+    /// Stores an entry of each item in this bucket, as an insert would have stored it when the table had doubled
+    /// `level` times.
     pub fn store_as_of(&mut self, level: u32, bucket: usize, items: &[Item]) -> &mut Self {
         self.store_knowing(probe::common_bits::<M>(self.began_with) + level, bucket, items)
     }
 
-    /// Stores an entry of each item in this bucket, which is not split in this level, that knows nothing beyond the
-    /// bucket. The table has doubled as often as its rings have places for bits.
+    /// Stores an entry of each item in this bucket, which is not split in this level. The entry knows nothing beyond
+    /// the bucket. The table has doubled as many times as its rings have places for bits.
     pub fn store_void(&mut self, bucket: usize, items: &[Item]) -> &mut Self {
         let level = self.buckets.ilog2();
         assert!(level >= probe::common_bits::<M>(self.began_with), "no table has such entries");
@@ -216,8 +216,8 @@ impl<M: Subject> Setup<M> {
         self
     }
 
-    /// What is [merged](merge): a filter that has as many buckets as this one began with and holds these items, each in the
-    /// bucket that its lookups read first.
+    /// Sets the filter that a thread [merges](merge): it has as many buckets as this one began with, and holds these
+    /// items, each in the bucket that its lookups read first.
     pub fn merged(&mut self, items: &[Item]) -> &mut Self {
         self.merged.extend(items);
         self
@@ -233,7 +233,8 @@ impl<M: Subject> Setup<M> {
         self.store(bucket, &vec![item; M::SLOTS - 1 - self.stored_in(bucket)])
     }
 
-    /// The other classes that have entries in common with this item: all is equal that every entry knows.
+    /// Returns the other classes that have entries in common with this item: those that agree in all bits that every
+    /// entry knows.
     fn relatives(&self, item: &Item) -> Vec<usize> {
         let mask = (1 << probe::common_bits::<M>(self.began_with)) - 1;
         let known = |home: Home| [home.first, home.second].map(|position| position & mask);
@@ -247,35 +248,35 @@ impl<M: Subject> Setup<M> {
         self.classes.iter().filter(related).map(|other| other.class).collect()
     }
 
-    /// How many items are stored in a bucket so far.
+    /// Returns the number of items that are stored in a bucket so far.
     #[must_use]
     pub fn stored_in(&self, bucket: usize) -> usize {
         self.stored.iter().filter(|stored| stored.bucket == bucket).count()
     }
 
-    /// A table with this number of generations, of which the one with the stamp 0 is present.
+    /// Gives the table this number of generations. The one with the stamp 0 is present.
     #[must_use]
     pub fn generations(self, generations: u32) -> Self {
         Self { generations, ..self }
     }
 
-    /// The model keeps `SeqCst` accesses; other models replace them by Acquire and Release. For models
-    /// about `SeqCst` only: loom makes a `SeqCst` load read the newest value at once, and so hides
-    /// faults in the weaker accesses before it.
+    /// Keeps the `SeqCst` accesses of the model; in other models they become Acquire and Release. Only for models about
+    /// `SeqCst`: loom makes a `SeqCst` load read the newest value at once, and so hides faults in the weaker accesses
+    /// before it.
     #[must_use]
     pub fn exact_seq_cst(self) -> Self {
         Self { exact_seq_cst: true, ..self }
     }
 
-    /// The model also runs by every schedule with two preemptions: at each point each thread is tried that can go on.
+    /// Runs the model also by every schedule with two preemptions: at each point, each thread is tried that can go on.
     /// So it does not rely on what loom takes for the same order. Only with the mended loom.
     #[must_use]
     pub fn by_every_schedule(self) -> Self {
         Self { every_schedule: true, ..self }
     }
 
-    /// As `check`, of threads that assert what they see: nobody looks at what is recorded. What `define` returns is
-    /// called at the end, when no thread is running.
+    /// As `check`, with threads that assert what they see: the record is not checked. The closure that `define` returns
+    /// is called at the end, when no thread is running.
     pub fn check_asserted<F: FnOnce(&mut Thread<M>)>(
         self,
         floor: usize,
@@ -305,29 +306,29 @@ impl<M: Subject> Setup<M> {
         }
     }
 
-    /// One thread more, which takes these steps.
+    /// Adds a thread, which takes these steps.
     #[must_use]
     pub fn thread(mut self, steps: impl IntoIterator<Item = Step<M>>) -> Self {
         self.threads.push(steps.into_iter().collect());
         self
     }
 
-    /// The threads assert what they see, and nobody looks at what is recorded. When none is running any more, the main
-    /// thread takes these steps.
+    /// Makes the threads assert what they see, without a check of the record. When no thread is running any more, the
+    /// main thread takes these steps.
     #[must_use]
     pub fn at_the_end(self, steps: impl IntoIterator<Item = Step<M>>) -> Self {
         let judge: Judge<M> = |mut main, _| main.take(|setup| &setup.at_the_end);
         Self { at_the_end: steps.into_iter().collect(), judge, ..self }
     }
 
-    /// Runs the threads in every order of events that loom explores with at most this number of
-    /// preemptions, and asserts that there were at least `floor` executions: a model with only a
-    /// few of them shows nothing.
+    /// Runs the threads in every order of events that loom explores with at most `preemptions` preemptions, and asserts
+    /// that there were at least `floor` executions: a model with only a few of them shows nothing.
     pub fn check(self, floor: usize, preemptions: usize) {
         self.check_with(floor, preemptions, |_| ());
     }
 
-    /// The same of threads that do more than steps say: `define` adds them, and is called once per execution.
+    /// As `check`, for threads that are more than a list of steps: `define` adds them, and is called once per
+    /// execution.
     pub fn check_with(
         self,
         floor: usize,
@@ -344,8 +345,8 @@ impl<M: Subject> Setup<M> {
 }
 
 impl<M: IntoStorage> Setup<Maplet<M>> {
-    /// Of a table of generations: the checker knows of ages, and at the end each item has one entry, or none. An item
-    /// with another value is the same one with this stamp.
+    /// For a table of generations: the checker compares ages, and at the end each item has at most one entry. An item
+    /// with another value is the same item with this stamp.
     #[must_use]
     pub fn by_age(self) -> Self {
         Self { judge: Thread::judge_ages, ..self }
@@ -355,8 +356,8 @@ impl<M: IntoStorage> Setup<Maplet<M>> {
 /// What a model does in each execution.
 pub type Execution = Arc<dyn Fn() + Send + Sync>;
 
-/// Runs a model under loom, prints the number of its executions and asserts the floor,
-/// unless [`WITHOUT_FLOORS`] is set. With the published loom it asserts none.
+/// Runs a model under loom, prints the number of its executions, and asserts the floor, unless [`WITHOUT_FLOORS`] is
+/// set. With the published loom it asserts none.
 pub fn explore(floor: usize, preemptions: usize, execution: &Execution) {
     explore_by(false, floor, preemptions, execution);
 }
@@ -366,7 +367,7 @@ fn explore_by(every_schedule: bool, floor: usize, preemptions: usize, execution:
     let (counter, execution) = (Arc::clone(&executions), Arc::clone(execution));
     let started = Instant::now();
     let mut builder = Builder::new();
-    // The published loom has no such mode.
+    // The published loom does not have this mode.
     #[cfg(feature = "mended-loom")]
     {
         builder.every_schedule = every_schedule;
@@ -387,18 +388,18 @@ fn explore_by(every_schedule: bool, floor: usize, preemptions: usize, execution:
     }
 }
 
-/// What a thread does, and what it answers.
+/// An operation of a thread, which returns its answer.
 type Operation<M> = dyn Fn(&mut Thread<M>) -> bool + Send + Sync;
 
-/// A step of a thread: an operation, and what it must answer.
+/// A step of a thread: an operation, and the answer that it must give.
 #[must_use = "a thread takes it"]
 pub struct Step<M: Subject> {
     operation: Box<Operation<M>>,
-    /// `None`: whatever the checker takes.
+    /// `None`: any answer that the checker accepts.
     expected: Option<bool>,
 }
 
-/// The answer must be `false`.
+/// `!step`: the answer must be `false`.
 impl<M: Subject> Not for Step<M> {
     type Output = Self;
 
@@ -407,19 +408,19 @@ impl<M: Subject> Not for Step<M> {
     }
 }
 
-/// A step that may have any answer.
+/// Returns a step that may have any answer.
 pub fn maybe<M: Subject>(step: Step<M>) -> Step<M> {
     Step { expected: None, ..step }
 }
 
-/// A step of its own, which must answer `true`.
+/// Returns a step with an operation of its own, which must answer `true`.
 pub fn does<M: Subject>(
     operation: impl Fn(&mut Thread<M>) -> bool + Send + Sync + 'static,
 ) -> Step<M> {
     Step { operation: Box::new(operation), expected: Some(true) }
 }
 
-/// The same, whatever it does.
+/// Returns a step with an operation of its own and no answer.
 fn done<M: Subject>(operation: impl Fn(&mut Thread<M>) + Send + Sync + 'static) -> Step<M> {
     does(move |thread| {
         operation(thread);
@@ -427,47 +428,47 @@ fn done<M: Subject>(operation: impl Fn(&mut Thread<M>) + Send + Sync + 'static) 
     })
 }
 
-/// [`Thread::insert`].
+/// Calls [`Thread::insert`].
 pub fn insert<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.insert(item))
 }
 
-/// [`Thread::insert_if_absent`].
+/// Calls [`Thread::insert_if_absent`].
 pub fn insert_if_absent<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.insert_if_absent(item))
 }
 
-/// [`Thread::contains`].
+/// Calls [`Thread::contains`].
 pub fn contains<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.contains(item))
 }
 
-/// [`Thread::insert_pair_if_absent`].
+/// Calls [`Thread::insert_pair_if_absent`].
 pub fn insert_pair_if_absent<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.insert_pair_if_absent(item))
 }
 
-/// [`Thread::contains_pair`].
+/// Calls [`Thread::contains_pair`].
 pub fn contains_pair<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.contains_pair(item))
 }
 
-/// [`Thread::remove`].
+/// Calls [`Thread::remove`].
 pub fn remove<M: Subject>(item: Item) -> Step<M> {
     does(move |thread| thread.remove(item))
 }
 
-/// [`Thread::count`], which must be this.
+/// Calls [`Thread::count`], which must return `copies`.
 pub fn count<M: Subject>(item: Item, copies: usize) -> Step<M> {
     does(move |thread| thread.count(item) == copies)
 }
 
-/// [`Thread::clear`].
+/// Calls [`Thread::clear`].
 pub fn clear<M: Subject>() -> Step<M> {
     done(Thread::clear)
 }
 
-/// [`Thread::snapshot`], in which each of these items is once.
+/// Calls [`Thread::snapshot`], which must contain each of these items once.
 pub fn snapshot<M: Subject, const N: usize>(once: [Item; N]) -> Step<M> {
     does(move |thread| {
         let counts = thread.snapshot();
@@ -475,18 +476,18 @@ pub fn snapshot<M: Subject, const N: usize>(once: [Item; N]) -> Step<M> {
     })
 }
 
-/// [`Thread::merge`].
+/// Calls [`Thread::merge`].
 pub fn merge<M: Subject>(stored: usize) -> Step<M> {
     does(move |thread| thread.merge(stored))
 }
 
-/// [`Thread::split`], of this number of buckets.
+/// Calls [`Thread::split`], with this number of buckets.
 pub fn split<M: Subject>(buckets: usize) -> Step<M> {
     does(move |thread| thread.split(buckets) == buckets)
 }
 
-/// Tells all that this thread has done to whoever [receives](receive) this signal: there are two, each of which is sent
-/// once.
+/// Sends all that this thread has done to a thread that [receives](receive) this signal. There are two signals, each of
+/// which is sent once.
 pub fn send<M: Subject>(signal: usize) -> Step<M> {
     does(move |thread| {
         thread.send(signal);
@@ -494,23 +495,23 @@ pub fn send<M: Subject>(signal: usize) -> Step<M> {
     })
 }
 
-/// If the signal was sent, and this thread sees it, the checker takes no answer from now on that the sender's operations
-/// do not allow.
+/// Receives a signal. If it was sent, and this thread sees it, the checker accepts from now on only answers that are
+/// possible after the sender's operations.
 pub fn receive<M: Subject>(signal: usize) -> Step<M> {
     maybe(does(move |thread| thread.receive(signal)))
 }
 
-/// [`Thread::widen`].
+/// Calls [`Thread::widen`].
 pub fn widen<M: Subject>() -> Step<M> {
     done(|thread| thread.widen())
 }
 
-/// [`Thread::resize_stash`].
+/// Calls [`Thread::resize_stash`].
 pub fn resize_stash<M: Subject>(item: Item, lines: usize) -> Step<M> {
     done(move |thread| thread.resize_stash(item, lines))
 }
 
-/// [`Thread::get`], which must find these, among others.
+/// Calls [`Thread::get`], which must find these items, and may find others.
 pub fn get<M: IntoStorage, const N: usize>(key: Item, items: [Item; N]) -> Step<Maplet<M>> {
     does(move |thread| {
         let found = thread.get(key);
@@ -518,7 +519,7 @@ pub fn get<M: IntoStorage, const N: usize>(key: Item, items: [Item; N]) -> Step<
     })
 }
 
-/// [`Thread::get`], which must find one of these.
+/// Calls [`Thread::get`], which must find one of these items.
 pub fn get_any<M: IntoStorage>(key: Item, [one, other]: [Item; 2]) -> Step<Maplet<M>> {
     does(move |thread| {
         let found = thread.get(key);
@@ -526,12 +527,12 @@ pub fn get_any<M: IntoStorage>(key: Item, [one, other]: [Item; 2]) -> Step<Maple
     })
 }
 
-/// [`Thread::contains_key`].
+/// Calls [`Thread::contains_key`].
 pub fn contains_key<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     does(move |thread| thread.contains_key(item))
 }
 
-/// [`Thread::replace`].
+/// Calls [`Thread::replace`].
 pub fn replace<M: IntoStorage, const SHORT_RING: bool>(
     item: Item,
     with: Item,
@@ -539,7 +540,7 @@ pub fn replace<M: IntoStorage, const SHORT_RING: bool>(
     does(move |thread| thread.replace(item, with))
 }
 
-/// [`Thread::remove_value`], which must remove this number.
+/// Calls [`Thread::remove_value`], which must remove this number of pairs.
 pub fn remove_value<M: IntoStorage, const SHORT_RING: bool>(
     item: Item,
     removed: usize,
@@ -547,7 +548,7 @@ pub fn remove_value<M: IntoStorage, const SHORT_RING: bool>(
     does(move |thread| thread.remove_value(item) == removed)
 }
 
-/// [`Thread::increment`], from one of these values.
+/// Calls [`Thread::increment`], which must find one of these values.
 pub fn increment<M: IntoStorage, const N: usize>(
     item: Item,
     from: [Option<u32>; N],
@@ -555,45 +556,45 @@ pub fn increment<M: IntoStorage, const N: usize>(
     does(move |thread| from.contains(&thread.increment(item)))
 }
 
-/// [`Thread::count_one`].
+/// Calls [`Thread::count_one`].
 pub fn count_one<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     done(move |thread| thread.count_one(item))
 }
 
-/// [`Thread::stamp`].
+/// Calls [`Thread::stamp`].
 pub fn stamp<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     does(move |thread| thread.stamp(item))
 }
 
-/// [`Thread::stamp_if_absent`].
+/// Calls [`Thread::stamp_if_absent`].
 pub fn stamp_if_absent<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     does(move |thread| thread.stamp_if_absent(item))
 }
 
-/// [`Thread::age`], whatever it is.
+/// Calls [`Thread::age`], with any result.
 pub fn age<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     maybe(does(move |thread| thread.age(item).is_some()))
 }
 
-/// [`Thread::advance`], whatever it removes.
+/// Calls [`Thread::advance`], with any result.
 pub fn advance<M: IntoStorage>() -> Step<Maplet<M>> {
     maybe(does(|thread| thread.advance() > 0))
 }
 
 impl<M: Subject> Setup<M> {
-    /// The item with the key of another, and this value.
+    /// Returns the item with the key of another item, and this value.
     fn of_value(&self, item: Item, value: u32) -> Item {
         let is_it = |other: &&Item| other.key == item.key && other.home.value == value;
         *self.classes.iter().find(is_it).expect("a value that the key may have")
     }
 
-    /// The class of what a slot of an image holds, if there is one.
+    /// Returns the class of the entry in a slot of an image, if there is one.
     fn class(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
         self.classes.iter().position(|item| item.home.is_in::<M>(image.buckets.len(), bucket, slot))
     }
 
-    /// The classes of all that an image holds, in its order. What a split has doubled may be of no item; all else
-    /// must be in a bucket of its class by the extent of the image.
+    /// Returns the classes of all entries of an image, in their order. An entry that a split has doubled may be of no
+    /// item. All others must be in a bucket of their class, by the extent of the image.
     fn classes_in(&self, image: &Image) -> Vec<usize> {
         let slots = image.buckets.iter().enumerate();
         let slots = slots.flat_map(|(bucket, slots)| slots.iter().map(move |&slot| (bucket, slot)));
@@ -603,7 +604,7 @@ impl<M: Subject> Setup<M> {
         classes.into_iter().flatten().collect()
     }
 
-    /// The copies of each class in an image.
+    /// Returns the number of copies of each class in an image.
     fn count(&self, image: &Image) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
         self.classes_in(image).into_iter().for_each(|class| counts[class] += 1);
@@ -617,7 +618,7 @@ impl<M: Subject> Setup<M> {
 
 type Body<M> = Box<dyn FnOnce(&mut Thread<M>) + Send>;
 
-/// One execution of a model: the filter and the threads that will use it.
+/// One execution of a model: the filter, and the threads that will use it.
 pub struct Model<M: Subject> {
     main: Thread<M>,
     bodies: Vec<Body<M>>,
@@ -657,13 +658,13 @@ impl<M: Subject> Model<M> {
         model
     }
 
-    /// Adds a thread. The main thread takes no part in a model: if it did, loom would explore too
-    /// few executions.
+    /// Adds a thread. The main thread takes no part in a model: otherwise loom would explore too few executions.
     pub fn thread(&mut self, body: impl FnOnce(&mut Thread<M>) + Send + 'static) {
         self.bodies.push(Box::new(body));
     }
 
-    /// Runs all threads. Returns the main one, which knows all that they did, and what was recorded: by itself first.
+    /// Runs all threads. Returns the main thread, which knows all that they did, and the record, which begins with that
+    /// of the main thread.
     fn join(self) -> (Thread<M>, Vec<Vec<Event>>) {
         let Self { mut main, bodies } = self;
         main.known = vec![0; bodies.len() + 1];
@@ -722,7 +723,7 @@ impl<M: Subject> Thread<M> {
         assert!(any_related || len == stored, "`len` when no thread is running");
         let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
         if all.iter().flatten().any(snapshot) {
-            // One more is the table as it is.
+            // One more snapshot is of the final table.
             self.snapshot();
         }
         all[0].clone_from(&self.events);
@@ -768,53 +769,52 @@ impl<M: Subject> Thread<M> {
         self.known[self.index] += 1;
     }
 
-    /// The entries in the stash.
+    /// Returns the number of entries in the stash.
     #[must_use]
     pub fn stashed(&self) -> usize {
         probe::stashed::<M>(&self.shared)
     }
 
-    /// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split
-    /// at once. Not recorded: no operation answers otherwise.
+    /// Splits up to `most` buckets; neighbours are split at once. Not recorded, since a split changes no answer.
     #[must_use]
     pub fn split(&self, most: usize) -> usize {
         probe::split::<M>(&self.shared, most)
     }
 
-    /// Whether one more copy was stored.
+    /// Returns whether one more copy was stored.
     pub fn insert(&mut self, item: Item) -> bool {
         let result = probe::insert::<M>(&self.shared, item.hash, item.home);
         assert!(matches!(result, Ok(()) | Err(Error::Full)), "{result:?}");
         self.answer(item.class, result.is_ok(), [Outcome::Inserted, Outcome::Full])
     }
 
-    /// Whether it stored the first copy; in a maplet, the first value of the key.
+    /// Returns whether it stored the first copy; in a maplet, the first value of the key.
     pub fn insert_if_absent(&mut self, item: Item) -> bool {
         let result = probe::insert_if_absent::<M>(&self.shared, item.hash, item.home);
         let if_not = if result.is_ok() { Outcome::Duplicate } else { Outcome::UniqueFull };
         self.answer(item.class, result == Ok(true), [Outcome::Unique, if_not])
     }
 
-    /// Whether the item was found. In a maplet, one whose key has no other value.
+    /// Returns whether the item was found. In a maplet, its key must have no other value.
     pub fn contains(&mut self, item: Item) -> bool {
         let found = probe::contains::<M>(&self.shared, item.hash);
         self.answer(item.class, found, [Outcome::Found, Outcome::Missing])
     }
 
-    /// Whether it stored the first copy; in a maplet, the first with its value.
+    /// Returns whether it stored the first copy; in a maplet, the first one with its value.
     pub fn insert_pair_if_absent(&mut self, item: Item) -> bool {
         let result = probe::insert_pair_if_absent::<M>(&self.shared, item.hash, item.home);
         let new = result.expect("there is room");
         self.answer(item.class, new, [Outcome::UniquePair, Outcome::DuplicatePair])
     }
 
-    /// Whether the item was found; in a maplet, with its value.
+    /// Returns whether the item was found; in a maplet, with its value.
     pub fn contains_pair(&mut self, item: Item) -> bool {
         let found = probe::contains_pair::<M>(&self.shared, item.hash, item.home);
         self.answer(item.class, found, [Outcome::Found, Outcome::Missing])
     }
 
-    /// Whether a copy was removed.
+    /// Returns whether a copy was removed.
     pub fn remove(&mut self, item: Item) -> bool {
         let removed = probe::remove::<M>(&self.shared, item.hash, item.home);
         self.answer(item.class, removed, [Outcome::Removed, Outcome::NotThere])
@@ -826,21 +826,21 @@ impl<M: Subject> Thread<M> {
         self.record(0, Outcome::Cleared);
     }
 
-    /// How many copies there were.
+    /// Returns the number of copies.
     pub fn count(&mut self, item: Item) -> usize {
         let count = probe::copies::<M>(&self.shared, item.hash, item.home);
         self.record(item.class, Outcome::Counted(count));
         count
     }
 
-    /// The copies of each class at one instant, as a snapshot has them.
+    /// Returns the copies of each class at one instant, from a snapshot.
     pub fn snapshot(&mut self) -> Counts {
         let counts = self.setup.count(&probe::image::<M>(&self.shared));
         self.record(0, Outcome::Snapshot(counts.clone()));
         Counts(counts)
     }
 
-    /// Gives the table all its stripes and versions, and its words another place. Not recorded.
+    /// Gives the table all its stripes and versions, and moves its words. Not recorded.
     pub fn widen(&self) {
         probe::widen::<M>(&self.shared);
     }
@@ -850,7 +850,7 @@ impl<M: Subject> Thread<M> {
         probe::resize_stash::<M>(&self.shared, item.hash, item.home, lines);
     }
 
-    /// A handle to the same filter, or maplet, whose operations are not recorded.
+    /// Returns a handle to the same filter, or maplet, whose operations are not recorded.
     #[must_use]
     pub fn unrecorded(&self) -> Self {
         Self {
@@ -864,7 +864,8 @@ impl<M: Subject> Thread<M> {
         }
     }
 
-    /// Whether all that is [merged](Setup::merged) was stored. If not, `stored` items had been, and were taken back.
+    /// Returns whether all items of the [merged](Setup::merged) filter were stored. If not, `stored` of them had been,
+    /// and were taken back.
     pub fn merge(&mut self, stored: usize) -> bool {
         let image = self.merged.as_ref().expect("what is merged");
         let classes = self.setup.classes_in(image).into_iter();
@@ -890,7 +891,7 @@ impl<M: Subject> Thread<M> {
         signal.sent.store(true, Ordering::Release);
     }
 
-    /// Whether the signal was seen.
+    /// Returns whether the signal was seen.
     fn receive(&mut self, signal: usize) -> bool {
         let signal = &self.signals[signal];
         // Acquire: pairs with the Release in `send`.
@@ -906,7 +907,7 @@ impl<M: Subject> Thread<M> {
 }
 
 impl<M: IntoStorage> Thread<M> {
-    /// How many of the items were stored, in order.
+    /// Returns how many of the items were stored, in order.
     pub fn insert_many(&mut self, items: &[Item]) -> usize {
         let hashes: Vec<_> = items.iter().map(|item| Prehashed(item.hash)).collect();
         let failed = self.shared.insert_many(&hashes).err();
@@ -921,21 +922,21 @@ impl<M: IntoStorage> Thread<M> {
         stored
     }
 
-    /// Which of the items were new. There is room for all.
+    /// Returns which of the items were new. There is room for all.
     pub fn insert_if_absent_many(&mut self, items: &[Item]) -> Vec<bool> {
         self.answer_many(items, &[Outcome::Unique, Outcome::Duplicate], |filter, items, new| {
             filter.insert_if_absent_many(items, new).expect("room")
         })
     }
 
-    /// Which of the items were removed.
+    /// Returns which of the items were removed.
     pub fn remove_many(&mut self, items: &[Item]) -> Vec<bool> {
         self.answer_many(items, &[Outcome::Removed, Outcome::NotThere], |filter, items, removed| {
             filter.remove_many(items, removed).expect("as many answers as items")
         })
     }
 
-    /// Which of the items were found.
+    /// Returns which of the items were found.
     pub fn contains_many(&mut self, items: &[Item]) -> Vec<bool> {
         self.answer_many(items, &[Outcome::Found, Outcome::Missing], |filter, items, found| {
             filter.contains_many(items, found).expect("as many answers as items");
@@ -960,7 +961,7 @@ impl<M: IntoStorage> Thread<M> {
         answers
     }
 
-    /// The filter itself, for calls that are not recorded.
+    /// Returns the filter itself, for calls that are not recorded.
     #[must_use]
     pub fn filter(&self) -> &Filter<M::Storage> {
         &self.shared
@@ -968,7 +969,7 @@ impl<M: IntoStorage> Thread<M> {
 }
 
 impl<M: IntoStorage> Thread<Maplet<M>> {
-    /// As `judge`, of ages.
+    /// As `judge`, for ages.
     fn judge_ages(mut self, mut threads: Vec<Vec<Event>>) {
         let setup = Arc::clone(&self.setup);
         for &item in setup.classes.iter().filter(|item| item.class == item.key) {
@@ -987,7 +988,7 @@ impl<M: IntoStorage> Thread<Maplet<M>> {
         }
     }
 
-    /// Which of the values of the key of this item were found: those of its items.
+    /// Returns which items of the key of this item were found: those whose values were found.
     pub fn get(&mut self, item: Item) -> Found {
         let values = self.shared.get(&Prehashed(item.hash));
         let found: Vec<_> = values.map(|value| self.setup.of_value(item, value).class).collect();
@@ -995,14 +996,14 @@ impl<M: IntoStorage> Thread<Maplet<M>> {
         Found(found)
     }
 
-    /// Whether the key of this item was found, with any value.
+    /// Returns whether the key of this item was found, with any value.
     pub fn contains_key(&mut self, item: Item) -> bool {
         let found = self.shared.contains_key(&Prehashed(item.hash));
         self.record(item.class, Outcome::HasKey(found));
         found
     }
 
-    /// For each item whether a copy of it has got the value of another item of its key.
+    /// Returns, for each item, whether a copy of it has got the value of another item of its key.
     pub fn replace_many(&mut self, items: &[(Item, Item)]) -> Vec<bool> {
         let pair = |&(item, with): &(Item, Item)| {
             let (hash, old, new) = replacement(item, with);
@@ -1038,14 +1039,14 @@ impl<M: IntoStorage> Thread<Maplet<M>> {
 }
 
 impl<M: IntoStorage, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
-    /// Whether a copy of the item has got the value of another item of its key.
+    /// Returns whether a copy of the item has got the value of another item of its key.
     pub fn replace(&mut self, item: Item, with: Item) -> bool {
         let (hash, old, new) = replacement(item, with);
         let replaced = self.shared.replace(&Prehashed(hash), old, new).expect("a value that fits");
         self.answer(item.class, replaced, [Outcome::Replaced(with.class), Outcome::NotThere])
     }
 
-    /// How many pairs with the value of this item were removed. No other item has it.
+    /// Returns how many pairs with the value of this item were removed. No other item has this value.
     pub fn remove_value(&mut self, item: Item) -> usize {
         let of_others =
             |other: &Item| other.class != item.class && other.home.value == item.home.value;
@@ -1061,89 +1062,91 @@ impl<M: IntoStorage, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
 
 /// Operations of a table of generations.
 impl<M: IntoStorage, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
-    /// Gives the item the present stamp. Whether it was not there.
+    /// Gives the item the present stamp. Returns whether it was not there.
     pub fn stamp(&mut self, item: Item) -> bool {
         let is_new = Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, true);
         self.record(item.key, Outcome::Stamped(is_new));
         is_new
     }
 
-    /// The same, unless the item is there.
+    /// Gives the item the present stamp, unless it is there. Returns whether it was not.
     pub fn stamp_if_absent(&mut self, item: Item) -> bool {
         let is_new = Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, false);
         self.answer(item.key, is_new, [Outcome::Unique, Outcome::Duplicate])
     }
 
-    /// How many generations ago the item got its stamp.
+    /// Returns how many generations ago the item got its stamp.
     pub fn age(&mut self, item: Item) -> Option<u32> {
         let age = Maplet::<M, SHORT_RING>::age(&self.shared, item.hash);
         self.record(item.key, Outcome::Aged(age));
         age
     }
 
-    /// Ends a generation. Returns how many entries are removed.
+    /// Ends a generation. Returns the number of removed entries.
     pub fn advance(&mut self) -> usize {
         self.advance_by(1)
     }
 
-    /// Ends this number of generations, one after the other for all that the record tells, and at once for other
-    /// threads. Returns how many entries are removed.
+    /// Ends this number of generations: one after the other in the record, and at once for other threads. Returns the
+    /// number of removed entries.
     pub fn advance_by(&mut self, generations: u64) -> usize {
         let removed = Maplet::<M, SHORT_RING>::advance_by(&self.shared, generations);
         (0..generations).for_each(|_| self.record(0, Outcome::Advanced));
         removed
     }
 
-    /// Ends the first generation, if that is present. Whether it was. Not recorded, as all that follows.
+    /// Ends the first generation, if that is the present one, and returns whether it was. Not recorded, like all
+    /// functions that follow.
     pub fn advance_from_first(&mut self) -> bool {
         Maplet::<M, SHORT_RING>::advance_from_first(&self.shared)
     }
 
-    /// The stamps of the item.
+    /// Returns the stamps of the item.
     #[must_use]
     pub fn stamps(&self, item: Item) -> Vec<u32> {
         self.shared.get(&Prehashed(item.hash)).collect()
     }
 
-    /// The number of the present generation.
+    /// Returns the number of the present generation.
     #[must_use]
     pub fn generation(&self) -> u64 {
         Maplet::<M, SHORT_RING>::generation(&self.shared)
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn entries(&self) -> usize {
         probe::len::<Maplet<M, SHORT_RING>>(&self.shared)
     }
 
-    /// The number of the present generation at one instant, and how many items there were.
+    /// Returns the number of the present generation at one instant, and how many items there were.
     #[must_use]
     pub fn image(&self) -> (u64, usize) {
         let image = probe::image::<Maplet<M, SHORT_RING>>(&self.shared);
         (image.generation, image.items)
     }
 
-    /// This value retires from now on, though nobody sweeps it.
+    /// Marks this value as being removed from now on, though no thread sweeps it.
     pub fn retire(&mut self, value: u32) {
         Maplet::<M, SHORT_RING>::retire(&self.shared, value);
     }
 }
 
-/// Operations of a filter that forgets by the time of the model: not recorded.
+/// Operations of an expiring filter that advances by the time of the model: not recorded.
 impl<M: IntoStorage> Thread<Expiring<M>> {
-    /// Whether the item was new.
+    /// Returns whether the item was new.
     pub fn remember(&mut self, item: Item) -> bool {
         self.shared.insert(&Prehashed(item.hash)).expect("room")
     }
 
-    /// Whether the item is found.
+    /// Returns whether the item is found.
     #[must_use]
     pub fn is_remembered(&self, item: Item) -> bool {
         self.shared.contains(&Prehashed(item.hash))
     }
 
-    /// Whether a copy of the filter remembers it, which is made now and ends the generations that are due.
+    /// Returns whether a clone of the filter remembers the item. The clone is made now, and ends the generations that
+    /// are due.
     #[must_use]
     pub fn is_remembered_by_a_copy(&self, item: Item) -> bool {
         let copy = self.shared.try_clone().expect("memory");
@@ -1156,14 +1159,14 @@ impl<M: IntoStorage> Thread<Expiring<M>> {
         self.shared.advance_if_due();
     }
 
-    /// How many generations have ended.
+    /// Returns the number of generations that have ended.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.shared.generation()
     }
 }
 
-/// The hash of a key, with the values of two of its items.
+/// Returns the hash of a key, with the values of two of its items.
 fn replacement(item: Item, with: Item) -> (u64, u32, u32) {
     assert_eq!(item.key, with.key);
     (item.hash, item.home.value, with.home.value)
@@ -1173,26 +1176,26 @@ fn replacement(item: Item, with: Item) -> (u64, u32, u32) {
 pub struct Found(Vec<usize>);
 
 impl Found {
-    /// Whether that of this item is among them.
+    /// Returns whether the value of this item is among them.
     #[must_use]
     pub fn has(&self, item: Item) -> bool {
         self.0.contains(&item.class)
     }
 }
 
-/// The copies in a snapshot.
+/// The number of copies of each class in a snapshot.
 pub struct Counts(Vec<usize>);
 
 impl Counts {
-    /// Those of an item.
+    /// Returns the number of copies of an item.
     #[must_use]
     pub fn of(&self, item: Item) -> usize {
         self.0[item.class]
     }
 }
 
-/// A happens-before edge between two threads of a model. A thread that has received the signal
-/// knows of every operation that its sender had done.
+/// A happens-before edge between two threads of a model. A thread that has received the signal knows every operation
+/// that its sender had done.
 #[derive(Default)]
 struct Signal {
     sent: AtomicBool,

@@ -1,4 +1,4 @@
-//! A source file: where its functions and types are, and its orderings.
+//! A source file: the places of its functions and types, and its orderings.
 
 // Only the programs of this package call these functions.
 #![allow(clippy::missing_errors_doc)]
@@ -17,7 +17,7 @@ use syn::{
     ItemFn, ItemStruct, Macro, TraitItemFn, UsePath, UseRename,
 };
 
-/// What a program says when it ends with an error.
+/// The result of a program, with the error that it prints.
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The text of a file, and what the compiler sees in it outside of tests.
@@ -26,9 +26,9 @@ pub struct Source {
     text: String,
     named: Vec<Named>,
     weakenings: Vec<Weakening>,
-    /// While it is parsed: the calls of whose arguments the present place is a part.
+    /// While the file is parsed: the calls in whose arguments the present place is.
     calls: Vec<(String, Range<usize>)>,
-    /// A place that has an ordering, and that is not understood.
+    /// An ordering that the program does not understand.
     unknown: Option<String>,
 }
 
@@ -36,18 +36,18 @@ pub struct Source {
 struct Named {
     name: String,
     whole: Range<usize>,
-    /// That of a function, with its braces.
+    /// The body of a function, with its braces.
     body: Option<Range<usize>>,
 }
 
-/// What is replaced, and by what.
+/// A place in the text, and the text that replaces it.
 pub type Edit = (Range<usize>, String);
 
-/// A weaker ordering in place of one that the source has.
+/// A weaker ordering that replaces one of the source.
 pub struct Weakening {
     /// "Release, not `SeqCst`", or "no fence".
     pub how: String,
-    /// What is replaced, and by what.
+    /// The change of the text.
     pub edit: Edit,
 }
 
@@ -58,7 +58,7 @@ impl Source {
             .map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
-    /// What a text has.
+    /// Parses a text.
     pub fn parse(text: String) -> Result<Self> {
         let file = syn::parse_file(&text)?;
         let mut source = Self { text, ..Self::default() };
@@ -66,8 +66,8 @@ impl Source {
         Ok(source)
     }
 
-    /// The one place in a function, or in a type, that reads as `quote`. A blank of the quote is any white space of
-    /// the source, with any comments. Where several have this name, it is in one of them.
+    /// Returns the one place in a function, or in a type, that reads as `quote`. A blank of the quote stands for any
+    /// white space of the source, with any comments. If several functions have this name, it is in one of them.
     pub fn find(&self, name: &str, quote: &str) -> Result<Range<usize>> {
         let mut named = self.named.iter().filter(|item| item.name == name).peekable();
         named.peek().ok_or_else(|| format!("there is no {name}"))?;
@@ -87,8 +87,8 @@ impl Source {
         }
     }
 
-    /// The text in which these edits are made at run time, each where the fault of its number is switched on: there
-    /// is a copy of the body of a function for each fault that changes it.
+    /// Returns the text with these edits made at run time, each where the fault of its number is switched on: the body
+    /// of a function is copied for each fault that changes it.
     pub fn with_switches<'a>(
         &self,
         edits: impl IntoIterator<Item = (usize, &'a Edit)>,
@@ -119,20 +119,20 @@ impl Source {
         Ok(text)
     }
 
-    /// The text with all these edits.
+    /// Returns the text with all these edits.
     #[must_use]
     pub fn with_edits(&self, edits: &[Edit]) -> String {
         self.edited(&(0..self.text.len()), &mut edits.iter())
     }
 
-    /// A part of the text, with edits.
+    /// Returns a part of the text, with edits.
     fn edited(&self, part: &Range<usize>, edits: &mut dyn Iterator<Item = &Edit>) -> String {
         let mut text = self.text[part.clone()].to_owned();
         let mut edits: Vec<_> = edits.collect();
         edits.sort_by_key(|(range, _)| range.end);
         let mut end = part.end;
         for (range, new) in edits.into_iter().rev() {
-            // Where an access has two exceptions, the weaker is the later of them.
+            // If an access has two exceptions, the later one is the weaker.
             if range.end <= end {
                 text.replace_range(range.start - part.start..range.end - part.start, new);
                 end = range.start;
@@ -141,8 +141,8 @@ impl Source {
         text
     }
 
-    /// Each ordering made weaker: first by what `SeqCst` has besides Acquire and Release, if it is
-    /// `SeqCst`, and then altogether.
+    /// Returns each ordering made weaker: if it is `SeqCst`, first to Acquire and Release, and then to Relaxed. A
+    /// fence is removed.
     pub fn weakenings(&self) -> Result<&[Weakening]> {
         match &self.unknown {
             Some(unknown) => Err(format!("no ordering is looked for in {unknown}").into()),
@@ -150,7 +150,7 @@ impl Source {
         }
     }
 
-    /// The name of the innermost function around this place, and the line there, without the blanks around it.
+    /// Returns the name of the innermost function around this place, and the line there, without the blanks around it.
     #[must_use]
     pub fn place(&self, at: usize) -> (&str, &str) {
         // Functions come before those inside them.
@@ -161,7 +161,7 @@ impl Source {
     }
 }
 
-/// The length of the text at the start of `text` that reads as `quote`, if it does.
+/// Returns the length of the start of `text` that reads as `quote`, if it does.
 fn length_of_quote(text: &str, quote: &str) -> Option<usize> {
     let mut words = quote.split_whitespace();
     let mut rest = text.strip_prefix(words.next()?)?;
@@ -175,7 +175,7 @@ fn length_of_quote(text: &str, quote: &str) -> Option<usize> {
     Some(text.len() - rest.len())
 }
 
-/// `text` without the white space and the comments at its start.
+/// Returns `text` without the white space and the comments at its start.
 fn after_blank(text: &str) -> &str {
     let mut rest = text.trim_start();
     while rest.starts_with("//") {
@@ -184,7 +184,7 @@ fn after_blank(text: &str) -> &str {
     rest
 }
 
-/// What is collected while a text is parsed.
+/// Collects functions, types and orderings while a text is parsed.
 impl Source {
     fn name(&mut self, name: &Ident, item: &impl Spanned, body: Option<&Block>) {
         self.named.push(Named {
@@ -200,7 +200,7 @@ impl Source {
         self.calls.pop();
     }
 
-    /// An ordering, which is an argument of this call.
+    /// Adds the weaker orderings for an ordering that is an argument of this call.
     fn weaken(&mut self, ordering: &Ident, operation: &str, call: Range<usize>) {
         let (at, name) = (ordering.span().byte_range(), ordering.to_string());
         let mut weaken = |how, at, new: &str| {
@@ -316,7 +316,7 @@ impl<'ast> Visit<'ast> for Source {
     }
 }
 
-/// Whether only tests have it.
+/// Returns whether the code is only for tests.
 fn is_left_out(attributes: &[Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
         let condition = attribute.meta.require_list().map(|list| list.tokens.to_string());

@@ -1,6 +1,6 @@
-//! Histories of tiny tables, recorded on the real machine and checked by the checker of the models.
+//! Histories of tiny tables, recorded on the real machine, and checked by the checker of the models.
 //!
-//! A short run by default; `COUCAL_STRESS_HISTORIES` sets the number of histories of each layout.
+//! A short run by default; `COUCAL_STRESS_HISTORIES` sets the number of histories per layout.
 #![cfg(not(loom))]
 
 use std::cell::Cell;
@@ -14,9 +14,9 @@ use coucal_reference::{Item, Kind, Layout, Random, Subject, random};
 use loom_tests::checker::{Event, History, Interval, Outcome};
 use rand::{Rng, RngExt, SeedableRng};
 
-/// Operations of each thread in one history.
+/// The number of operations of each thread in one history.
 const OPERATIONS: usize = 12;
-/// Snapshots for every 100 other operations.
+/// The number of snapshots for every 100 other operations.
 const SNAPSHOTS: u32 = 8;
 
 fn histories_asked_for() -> Option<u64> {
@@ -24,22 +24,22 @@ fn histories_asked_for() -> Option<u64> {
     Some(asked.parse().expect("COUCAL_STRESS_HISTORIES is a number of histories"))
 }
 
-/// Values of each key of a maplet.
+/// The number of values of each key of a maplet.
 const VALUES: usize = 3;
 
-/// A filter, or a maplet. A class has a number, and with it a hash; in a maplet, a hash and a value.
+/// A filter, or a maplet. Each class has a number, which gives its hash; in a maplet, its hash and its value.
 struct Table {
     subject: Box<dyn Subject>,
     hashes: Vec<u64>,
 }
 
 impl Table {
-    /// How many values a hash has.
+    /// Returns the number of values of a hash.
     fn values(&self) -> usize {
         if self.subject.value_bits() > 0 { VALUES } else { 1 }
     }
 
-    /// For each class, its key.
+    /// Returns the key of each class.
     fn keys(&self) -> Vec<usize> {
         let values = self.values();
         (0..self.hashes.len() * values).map(|class| class / values * values).collect()
@@ -49,7 +49,7 @@ impl Table {
         (self.hashes[class / self.values()], (class % self.values()) as u32)
     }
 
-    /// Another one with these contents.
+    /// Returns another table with the contents of the snapshot.
     fn restored(&self, snapshot: &Snapshot) -> Self {
         let subject = self.subject.of_snapshot(snapshot).expect("what a snapshot has is valid");
         Self { subject, hashes: self.hashes.clone() }
@@ -59,7 +59,7 @@ impl Table {
         self.subject.snapshot().expect("memory for a test")
     }
 
-    /// The operation with this number below 100.
+    /// Does the operation with this number below 100.
     fn operate(&self, class: usize, operation: u32) -> Outcome {
         let (subject, item @ (hash, value)) = (&self.subject, self.item(class));
         let is_maplet = self.values() > 1;
@@ -102,8 +102,8 @@ impl Table {
         }
     }
 
-    /// How many copies there are; in a maplet, while no thread writes: a `get` returns a value that is stashed once,
-    /// however many copies there are.
+    /// Returns the number of copies; in a maplet, only while no thread writes: a `get` returns a stashed value once,
+    /// whatever its number of copies.
     fn copies(&self, class: usize) -> usize {
         let item = self.item(class);
         if self.values() == 1 {
@@ -113,14 +113,14 @@ impl Table {
         (0..subject.len()).take_while(|_| subject.remove(item)).count()
     }
 
-    /// All copies, while no thread writes.
+    /// Returns all copies, while no thread writes.
     fn counts(&self) -> Vec<usize> {
         (0..self.keys().len()).map(|class| self.copies(class)).collect()
     }
 }
 
-/// Hashes of `count` different classes, or keys; `new` makes an empty filter, or maplet, which itself tells whether two
-/// are the same.
+/// Returns hashes of `count` different classes, or keys. `new` makes an empty filter, or maplet, which tells whether
+/// two of them are the same.
 fn classes(new: &dyn Fn() -> Box<dyn Subject>, random: &mut Random, count: usize) -> Vec<u64> {
     let mut hashes: Vec<u64> = Vec::new();
     while hashes.len() < count {
@@ -134,7 +134,7 @@ fn classes(new: &dyn Fn() -> Box<dyn Subject>, random: &mut Random, count: usize
     hashes
 }
 
-/// What a snapshot holds: the copies of each class, and no others.
+/// Returns the contents of a snapshot: the copies of each class, and no others.
 fn copies_in(table: &Table, snapshot: &Snapshot) -> Outcome {
     let items = snapshot.len();
     let restored = table.restored(snapshot);
@@ -144,7 +144,8 @@ fn copies_in(table: &Table, snapshot: &Snapshot) -> Outcome {
     Outcome::Snapshot(counts)
 }
 
-/// Records one history of an empty table. `stored` copies are stored, or tried to be, before the threads start.
+/// Records one history of an empty table. Before the threads start, it inserts a random number of copies, in the range
+/// `stored`, as far as possible.
 fn record(table: &Table, stored: Range<usize>, threads: usize, seed: u64) -> History {
     let keys = table.keys();
     let classes = keys.len();
@@ -167,8 +168,7 @@ fn record(table: &Table, stored: Range<usize>, threads: usize, seed: u64) -> His
                     let one = || {
                         let class = random.random_range(0..classes);
                         let operation = random.random_range(0..100 + SNAPSHOTS);
-                        // AcqRel: an operation that returned earlier by the clock happens before
-                        // this one.
+                        // AcqRel: an operation that returned earlier by the clock happens before this one.
                         let invoked = clock.fetch_add(1, Ordering::AcqRel);
                         let snapshot = (operation < SNAPSHOTS).then(|| table.snapshot());
                         let outcome = match snapshot {
@@ -199,8 +199,8 @@ fn record(table: &Table, stored: Range<usize>, threads: usize, seed: u64) -> His
     History { keys, inconclusive, ..History::from_intervals(initial, &recorded) }
 }
 
-/// Runs histories of `count` classes, or keys, and checks each; `new` makes an empty filter, or maplet, and `check`
-/// says what holds besides.
+/// Runs histories of `count` classes, or keys, and checks each. `new` makes an empty filter, or maplet, and `check`
+/// checks what else must hold.
 fn run(
     histories: u64,
     count: usize,
@@ -227,7 +227,7 @@ fn run(
 /// Capacities for buckets of four slots, and numbers of classes.
 const SHAPES: [(usize, usize); 5] = [(0, 1), (0, 3), (9, 3), (9, 8), (20, 6)];
 
-/// With so many histories if nobody asks for another number.
+/// Runs this number of histories, unless the environment sets another one.
 fn histories_of_fixed_size(kind: Kind, histories: u64) {
     let histories = histories_asked_for().unwrap_or(histories) / (SHAPES.len() as u64 * 3);
     for (capacity, classes) in SHAPES {
@@ -236,8 +236,8 @@ fn histories_of_fixed_size(kind: Kind, histories: u64) {
     }
 }
 
-/// The same of subjects that start near the load at which they grow. None says that it is full before it has its
-/// greatest size, which is a few buckets more, or twice as many.
+/// The same for subjects that start near the load at which they grow. None is full before it has its maximum size,
+/// which is a few buckets more, or twice as many.
 fn histories_of_growth(kind: Kind, count: usize) {
     let histories = histories_asked_for().unwrap_or(90) / 6;
     let first_slots = kind.build(0, 0).slots();
@@ -272,7 +272,7 @@ fn growing_maplets(layout: Layout) {
     histories_of_growth(Kind { layout, grows: true, value_bits: 2 }, 13);
 }
 
-/// A test of this function for each layout.
+/// Makes a test of this function for each layout.
 macro_rules! of_each_layout {
     ($histories:ident $($layout:ident)*) => {
         mod $histories {

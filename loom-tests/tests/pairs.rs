@@ -1,12 +1,13 @@
-//! The table of [docs/verification.md](../../docs/verification.md) that says which model has each pair of operations.
+//! Checks the table of [docs/verification.md](../../docs/verification.md) that names the model of each pair of
+//! operations.
 #![cfg(not(loom))]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{env, fs};
 
-/// The operations, and those steps of theirs that move entries; and in which kinds of filters they are, in the order of
-/// the columns: filter, maplet, expiring filter.
+/// The operations, and those steps of theirs that move entries. The second text says in which kinds of filters they
+/// are, in the order of the columns: filter, maplet, expiring filter.
 const OPERATIONS: [(&str, &str); 19] = [
     ("contains", "FME"),
     ("get", "M"),
@@ -31,10 +32,10 @@ const OPERATIONS: [(&str, &str); 19] = [
 
 const KINDS: [char; 3] = ['F', 'M', 'E'];
 
-/// What a cell has where no such filter has both operations.
+/// The text of a cell for a kind of filter that does not have both operations.
 const NO_PAIR: &str = "–";
 
-/// The names of all models: of the rows in the lists that begin with `models! {` or the like.
+/// Returns the names of all models: of the rows in the lists that begin with `models! {` or the like.
 fn models() -> BTreeSet<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models");
     let mut names = BTreeSet::new();
@@ -59,13 +60,13 @@ fn models() -> BTreeSet<String> {
     names
 }
 
-/// What a text has between backticks.
+/// Returns the parts of a text between backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// Each pair has one row, and for each kind of filter that has both operations a model that there is, or a reason that
-/// the page explains.
+/// Each pair has one row. For each kind of filter that has both operations, the row names a model that exists, or a
+/// reason that the page explains.
 #[test]
 fn every_pair_of_operations_has_a_model_or_a_reason() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/verification.md");

@@ -16,24 +16,24 @@ use loom::thread;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rand::{RngExt, SeedableRng};
 
-/// What a thread of a program does. The first number is that of a word, or of a mutex.
+/// A step of a thread of a program. The first number is that of a word, or of a mutex.
 #[derive(Clone, Debug)]
 enum Step {
     Load(usize, Ordering),
     Store(usize, u32, Ordering),
     Add(usize, u32, Ordering),
-    /// The second value in place of the first.
+    /// Stores the second value if the word has the first.
     Exchange(usize, u32, u32, Ordering),
     Fence(Ordering),
     Yield,
-    /// Under a lock.
+    /// Does these steps under a lock.
     Lock(usize, Vec<Step>),
     TryLock(usize, Vec<Step>),
     Read(Vec<Step>),
     Write(Vec<Step>),
 }
 
-/// What threads share. The words are 0 at the start.
+/// What the threads share. The words are 0 at the start.
 struct Shared {
     words: [AtomicU32; 2],
     mutexes: [Mutex<()>; 2],
@@ -83,7 +83,7 @@ fn run(steps: &[Step], shared: &Shared, results: &mut Vec<u32>) {
 struct Program {
     threads: Vec<Vec<Step>>,
     preemptions: usize,
-    /// Whether the first of the threads is the one that starts the others.
+    /// Whether the first of the threads starts the others.
     main: bool,
 }
 
@@ -124,16 +124,16 @@ impl Program {
     }
 }
 
-/// A program by chance. Each store has a value of its own.
+/// A generator of random programs. Each store has a value of its own.
 struct Chance {
     random: Random,
     value: u32,
-    /// How many steps are left to the present thread.
+    /// The number of steps that are left to the present thread.
     steps: u32,
 }
 
 impl Chance {
-    /// Without yields: what loom leaves out after one is its intention.
+    /// Generates a program without yields: what loom leaves out after a yield, it leaves out on purpose.
     fn program(seed: u64) -> Program {
         let mut chance = Self { random: Random::seed_from_u64(seed), value: 0, steps: 0 };
         let threads = chance.random.random_range(2..=3);
@@ -150,7 +150,8 @@ impl Chance {
         }
     }
 
-    /// So many steps, or what is left. Only these mutexes may be locked: `unlocked..2`, in this order.
+    /// Generates up to `most` steps, or as many as are left. Only the mutexes `unlocked..2` may be locked, in this
+    /// order.
     fn steps_of(&mut self, most: u32, unlocked: usize) -> Vec<Step> {
         let steps = self.steps.min(most);
         let mut done = Vec::new();
@@ -212,7 +213,7 @@ fn random_programs() {
     );
 }
 
-/// Threads that another one starts.
+/// Makes a program of threads that another thread starts.
 fn program<const N: usize>(preemptions: usize, threads: [Vec<Step>; N]) -> Program {
     Program { threads: threads.into(), preemptions, main: false }
 }
@@ -243,7 +244,7 @@ fn any_thread_is_first() {
     finds(&program(0, threads), [&[1], &[], &[1, 0]]);
 }
 
-/// The main thread is preempted while it holds the mutex. It goes on when the other one waits.
+/// The main thread is preempted while it holds the mutex. It goes on when the other thread waits.
 #[test]
 fn preemption_of_the_holder_of_a_lock() {
     for lock in [|steps| Lock(0, steps), Write] {
@@ -283,7 +284,7 @@ fn fences_in_either_order() {
     finds(&program(1, [first, second]), [&[], &[1, 0], &[1, 1]]);
 }
 
-/// What the second thread reads is older than what it has stored since.
+/// The store that the second thread reads is older than what it has stored since.
 #[test]
 fn order_of_stores_is_transitive() {
     let threads = [
@@ -296,7 +297,7 @@ fn order_of_stores_is_transitive() {
     }
 }
 
-/// The first thread yields to the third one, and is before the second one then.
+/// The first thread yields to the third one, and then comes before the second one.
 #[test]
 fn where_a_thread_has_yielded_all_others_are_tried() {
     let first = vec![Yield, Add(0, 16, Relaxed)];

@@ -1,7 +1,7 @@
-//! Instructions that 64-bit ARM has and the language does not: hints for the cache.
+//! Instructions of 64-bit ARM that the language does not offer: hints for the cache.
 //!
-//! Lanes are compared by arithmetic on whole words, as with any other processor: a comparison in a vector has fewer
-//! instructions, but waits for its words to be moved there and for the answer to be moved back.
+//! Lanes are compared by the portable arithmetic on whole words. A comparison of vectors would take fewer instructions,
+//! but would have to wait until the words were moved to vector registers and the answer back.
 
 #![allow(unsafe_code, reason = "the hints of a batch")]
 
@@ -9,16 +9,18 @@ use core::arch::asm;
 
 pub(crate) use super::portable::{either_holds, either_matches, equal_lanes, find, matching_lanes};
 
-/// Asks for the cache line of a value that is needed soon: a batch knows its addresses long before it needs the words.
+/// Prefetches the cache line of a value that is needed soon. A batch knows its addresses long before it needs the
+/// words.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
-    // SAFETY: a prefetch has no effect that a program can see and never faults.
+    // SAFETY: a prefetch has no effect that a program can see, and never faults.
     unsafe {
         asm!("prfm pldl1keep, [{}]", in(reg) value, options(nomem, nostack, preserves_flags));
     }
 }
 
-/// The instruction that asks for a cache line as the only core that has it: every such processor has one.
+/// Permission to use the instruction that prefetches a cache line for writing, so that no other core has it. Every
+/// 64-bit ARM processor has this instruction.
 #[derive(Clone, Copy)]
 pub(crate) struct PrefetchForWrite(());
 
@@ -28,7 +30,7 @@ impl PrefetchForWrite {
         Some(Self(()))
     }
 
-    /// Asks for the cache line of a value that is written soon.
+    /// Prefetches the cache line of a value that is written soon.
     #[allow(clippy::unused_self, reason = "it shows that there is the instruction")]
     #[inline]
     pub(crate) fn prefetch<T>(self, value: &T) {

@@ -1,9 +1,9 @@
-//! Arithmetic on whole words, for processors without an instruction for it.
+//! Arithmetic on whole words, for processors without instructions for these operations.
 
 use super::lanes::{Lanes, Marks};
 use super::{Query, Ring};
 
-/// Whether one of the lanes of `a` or of `b` equals `value`.
+/// Returns whether one of the lanes of `a` or of `b` equals `value`.
 #[inline]
 pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
     a: u64,
@@ -13,7 +13,7 @@ pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
     Lanes::<BITS, SLOTS>::equal(a, value) | Lanes::<BITS, SLOTS>::equal(b, value) != 0
 }
 
-/// Whether a lane of one word or the other holds what is sought.
+/// Returns whether a lane of either word matches `sought`.
 #[inline]
 pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
@@ -23,7 +23,7 @@ pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     Lanes::<BITS, SLOTS>::any_zero(first) | Lanes::<BITS, SLOTS>::any_zero(second)
 }
 
-/// The lanes that hold what is sought.
+/// Marks the lanes that match `sought`.
 #[inline]
 pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
@@ -37,10 +37,10 @@ pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
     )
 }
 
-/// 0 in each lane that holds what is sought, something else in the others.
+/// Returns 0 in each lane that matches `sought`, and another number in the other lanes.
 #[inline(always)]
 fn mismatches<const BITS: u32, const SLOTS: usize>(words: [u64; 2], sought: Query) -> [u64; 2] {
-    // No closure for both: it is not inlined, and computes what both need twice.
+    // No closure for both words: it would not be inlined, and would compute twice what both need.
     let [first, second] = words;
     [
         mismatches_in::<BITS, SLOTS>(first, sought.ring, sought.pattern(0), sought.mask),
@@ -48,7 +48,7 @@ fn mismatches<const BITS: u32, const SLOTS: usize>(words: [u64; 2], sought: Quer
     ]
 }
 
-/// The same of one word.
+/// Does the same for one word.
 #[inline(always)]
 fn mismatches_in<const BITS: u32, const SLOTS: usize>(
     word: u64,
@@ -61,14 +61,15 @@ fn mismatches_in<const BITS: u32, const SLOTS: usize>(
     mask.map_or(mismatches, |mask| Lanes::<BITS, SLOTS>::masked(mismatches, mask))
 }
 
-/// The lowest bit of the first lane that equals `value`.
+/// Returns the lowest bit of the first lane that equals `value`.
 #[inline]
 pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -> Option<u32> {
     let equal = Lanes::<BITS, SLOTS>::equal(word, value);
     (equal != 0).then(|| equal.trailing_zeros() - (BITS - 1))
 }
 
-/// The lanes that hold what `value` has among the bits of the mask: bits below the highest of a lane.
+/// Marks the lanes that agree with `value` in the bits of the mask. The mask must not contain the highest bit of a
+/// lane.
 #[inline]
 pub(crate) fn equal_lanes<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
@@ -82,11 +83,11 @@ pub(crate) fn equal_lanes<const BITS: u32, const SLOTS: usize>(
     }))
 }
 
-/// Would ask for the cache line of a value that is needed soon: here it does nothing.
+/// Does nothing. On other processors it prefetches the cache line of a value that is needed soon.
 #[inline]
 pub(crate) fn prefetch<T>(_: &T) {}
 
-/// Would ask for a cache line as the only core that has it: here there is no instruction for it.
+/// Has no value, since there is no portable instruction that prefetches a cache line for writing.
 #[derive(Clone, Copy)]
 pub(crate) enum PrefetchForWrite {}
 

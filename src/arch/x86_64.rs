@@ -1,7 +1,8 @@
-//! Instructions that the processor has and the language does not: on the lanes of a vector, and for the cache.
+//! Instructions of the processor that the language does not offer: those on the lanes of vectors, and hints for the
+//! cache.
 //!
-//! None can do harm: they take plain values or live references. Those on lanes belong to SSE2, which every
-//! x86-64 processor has; the others are hints.
+//! None of them can do harm: they take plain values or live references. The instructions on lanes belong to SSE2, which
+//! every x86-64 processor has; the others are hints.
 
 #![allow(unsafe_code, reason = "a third off the time of a batch and a sixth off that of a lookup")]
 
@@ -18,17 +19,16 @@ use super::Query;
 use super::lanes::{Lanes, Marks};
 use super::portable;
 
-/// Whether SSE2 has a comparison for lanes of this width. Every layout with such lanes fills its
-/// word with them, so no bits above the last lane take part.
+/// Returns whether SSE2 can compare lanes of this width. Every layout with such lanes fills its word with them, so
+/// there are no bits above the last lane to compare.
 const fn has_comparison(bits: u32) -> bool {
     matches!(bits, 8 | 16 | 32)
 }
 
-/// Whether one of the lanes of `a` or of `b` equals `value`.
+/// Returns whether one of the lanes of `a` or of `b` equals `value`.
 ///
-/// Out of cache, the fewer instructions a lookup has, and the fewer of them wait for its words, the
-/// more lookups overlap: in a table of 2^24 slots a lookup took 48 ns with this and 57 ns with
-/// arithmetic on the words.
+/// In a table that is larger than the cache, lookups overlap more if each has fewer instructions, and if fewer of these
+/// wait for its words. In a table of 2^24 slots a lookup took 48 ns with SSE2, and 57 ns with arithmetic on the words.
 #[inline]
 pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
     a: u64,
@@ -43,7 +43,7 @@ pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
     }
 }
 
-/// The lowest bit of the first lane that equals `value`, which is not 0.
+/// Returns the lowest bit of the first lane that equals `value`, which must not be 0.
 #[inline]
 pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -> Option<u32> {
     if const { has_comparison(BITS) } {
@@ -55,10 +55,11 @@ pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -
     }
 }
 
-/// The lanes that hold what `value` has among the bits of the mask: bits below the highest of a lane.
+/// Marks the lanes that agree with `value` in the bits of the mask. The mask must not contain the highest bit of a
+/// lane.
 ///
-/// In a table of 2^24 slots a `get` that found a value took 50 ns with this and 64 ns with arithmetic on the
-/// words, which also needs more registers than there are.
+/// In a table of 2^24 slots a `get` that found a value took 50 ns with SSE2, and 64 ns with arithmetic on the words,
+/// which also needs more registers than there are.
 #[inline]
 pub(crate) fn equal_lanes<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
@@ -76,7 +77,7 @@ pub(crate) fn equal_lanes<const BITS: u32, const SLOTS: usize>(
     }
 }
 
-/// Whether a lane of one word or the other holds what is sought.
+/// Returns whether a lane of either word matches `sought`.
 #[inline]
 pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
@@ -90,7 +91,7 @@ pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     }
 }
 
-/// The lanes that hold what is sought.
+/// Marks the lanes that match `sought`.
 #[inline]
 pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
@@ -104,7 +105,8 @@ pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
     }
 }
 
-/// All ones in the lanes that match, 0 in the others; as `Lanes::turned` and `Lanes::mismatches` do it.
+/// Returns all ones in the lanes that match, and 0 in the others: computes the same as `Lanes::rotated` and
+/// `Lanes::mismatches`.
 #[target_feature(enable = "sse2")]
 #[inline]
 fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> __m128i {
@@ -119,8 +121,8 @@ fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> __m128
         _ => (_mm_srl_epi32(held, down), _mm_sll_epi32(held, up)),
     };
     let rotated = _mm_or_si128(upper, lower);
-    // Above the ring it has bits of no meaning: where the lowest bit that differs is one of them, the whole ring
-    // agrees.
+    // Above the ring, `rotated` and `untold` have bits without meaning. They do no harm: where the lowest bit that
+    // differs is one of them, the whole ring agrees.
     let known = _mm_and_si128(rotated, rings);
     let [first, second] = untold.map(|untold| broadcast::<BITS>(untold));
     let difference = _mm_xor_si128(rotated, _mm_unpacklo_epi64(first, second));
@@ -129,7 +131,7 @@ fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> __m128
         16 => _mm_add_epi16(difference, ones),
         _ => _mm_add_epi32(difference, ones),
     };
-    // Beyond the lowest bit that differs: the leading 1 of a ring that matches lies no higher than that.
+    // The bits beyond the lowest bit that differs. In a ring that matches, the leading 1 is no higher than that bit.
     let known_beyond = _mm_andnot_si128(_mm_xor_si128(difference, less), known);
     let mut besides = _mm_andnot_si128(rings, _mm_xor_si128(words, broadcast::<BITS>(core)));
     if let Some(mask) = mask {
@@ -138,7 +140,7 @@ fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> __m128
     equal::<BITS>(_mm_or_si128(known_beyond, besides), 0)
 }
 
-/// A mark for each lane that is all ones, where the others are 0.
+/// Returns a mark for each lane that is all ones; all other lanes must be 0.
 #[target_feature(enable = "sse2")]
 #[inline]
 fn marks(lanes: __m128i, high: u64) -> Marks {
@@ -148,15 +150,15 @@ fn marks(lanes: __m128i, high: u64) -> Marks {
     Marks { both: both.cast_unsigned(), second: second.cast_unsigned() }
 }
 
-/// A bit for each byte of the lanes of `BITS` bits that equal `value`: eight for the first word, above
-/// them eight for the second.
+/// Compares lanes of `BITS` bits with `value`. Returns one bit per byte of the lanes that are equal: eight bits for the
+/// first word, and above them eight for the second.
 #[target_feature(enable = "sse2")]
 #[inline]
 fn equal_bytes<const BITS: u32>(words: [u64; 2], value: u64) -> u32 {
     _mm_movemask_epi8(equal::<BITS>(vector(words), value)) as u32
 }
 
-/// All ones in the lanes that equal `value`, 0 in the others.
+/// Returns all ones in the lanes that equal `value`, and 0 in the others.
 #[target_feature(enable = "sse2")]
 #[inline]
 fn equal<const BITS: u32>(words: __m128i, value: u64) -> __m128i {
@@ -186,29 +188,30 @@ fn vector([first, second]: [u64; 2]) -> __m128i {
     _mm_set_epi64x(second.cast_signed(), first.cast_signed())
 }
 
-/// Asks for the cache line of a value that is needed soon.
+/// Prefetches the cache line of a value that is needed soon.
 ///
-/// A batch knows its addresses long before it needs the words. A plain early load would do, too,
-/// but the processor does not retire it until the word has come, and so has fewer misses under way:
-/// in a table of 2^24 slots a batched lookup took 54 ns with plain loads and 35 ns with the hint.
+/// A batch knows its addresses long before it needs the words. A plain early load would do, too. But the processor does
+/// not retire a load until its word has come, so it has fewer misses under way: in a table of 2^24 slots a batched
+/// lookup took 54 ns with plain loads, and 35 ns with the hint.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
-    // SAFETY: a prefetch has no effect that a program can see and never faults; the address is that
-    // of a live value all the same. SSE, which has the instruction, is part of x86-64.
+    // SAFETY: a prefetch has no effect that a program can see, and never faults; and the address is that of a live
+    // value anyway. The instruction belongs to SSE, which is part of x86-64.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(value).cast()) };
 }
 
-/// The instruction that asks for a cache line as the only core that has it, where there is one.
+/// Permission to use the instruction that prefetches a cache line for writing, so that no other core has it. Only
+/// exists on a processor with that instruction.
 ///
-/// `_MM_HINT_ET0` would be the hint for it, but becomes `prefetcht0` unless the crate is compiled
-/// for a processor that is known to have `prefetchw`; then the line comes as one that others share.
+/// `_MM_HINT_ET0` would be the hint for this. But it becomes `prefetcht0`, which leaves the line shared, unless the
+/// crate is compiled for a processor that is known to have `prefetchw`.
 #[derive(Clone, Copy)]
 pub(crate) struct PrefetchForWrite(());
 
 impl PrefetchForWrite {
-    /// `None`: this processor has no such instruction.
+    /// Returns `None` if this processor has no such instruction.
     pub(crate) fn detect() -> Option<Self> {
-        /// Where the processor says it: bit 8 of `ecx`.
+        /// The leaf of `cpuid` that says so, in bit 8 of `ecx`.
         const EXTENDED: u32 = 0x8000_0001;
         // SAFETY: every x86-64 processor has `cpuid`. (In later releases of Rust it is safe.)
         #[allow(unused_unsafe)]
@@ -217,12 +220,12 @@ impl PrefetchForWrite {
         (features? >> 8 & 1 != 0).then_some(Self(()))
     }
 
-    /// Asks for the cache line of a value that is written soon.
+    /// Prefetches the cache line of a value that is written soon.
     #[expect(clippy::unused_self, reason = "it shows that there is the instruction")]
     #[expect(clippy::pointers_in_nomem_asm_block, reason = "nothing is read or written")]
     #[inline]
     pub(crate) fn prefetch<T>(self, value: &T) {
-        // SAFETY: as for `prefetch`; and this value exists only where the processor has the instruction.
+        // SAFETY: as for `prefetch`; and a value of this type exists only if the processor has the instruction.
         unsafe {
             asm!("prefetchw [{}]", in(reg) value, options(nomem, nostack, preserves_flags));
         }

@@ -1,4 +1,4 @@
-//! What a lookup in a maplet returns.
+//! The values that a lookup in a maplet returns.
 
 use core::fmt;
 use core::hint::select_unpredictable;
@@ -8,16 +8,19 @@ use crate::arch::Marks;
 
 /// The values that a key may have: an iterator, returned by [`CuckooMaplet::get`].
 ///
-/// It returns all values of the key, in unspecified order, and few others: values of keys that the maplet
-/// cannot tell from this one. A value that is stored more than once may be returned as often (its copies in the
-/// [stash](crate#what-finds-no-room) once); one that another thread is moving may be returned twice.
+/// It returns all values of the key, in unspecified order, and few others: values of keys that the maplet cannot tell
+/// from this one. A value may occur more than once:
+/// * A value that is stored several times may be returned that many times. (Its copies in the
+///   [stash](crate#what-finds-no-room) are returned once.)
+/// * A value that another thread is moving may be returned twice.
 ///
-/// The maplet is not borrowed. The values of the two buckets are in the iterator itself, and nothing is allocated.
-/// Those of the stash are in a vector.
+/// The iterator does not borrow the maplet. It holds the values of the two buckets itself, without an allocation;
+/// values from the stash are in a vector.
 ///
 /// # Aborts
 ///
-/// `get`, and a clone, as `Vec` does, if there are values of the stash and the allocator has no memory for them.
+/// If there are values from the stash and the allocator has no memory for them: `get` aborts, and so does a clone, as
+/// `Vec` does.
 ///
 /// [`CuckooMaplet::get`]: crate::CuckooMaplet::get
 ///
@@ -39,15 +42,16 @@ use crate::arch::Marks;
 #[derive(Clone, Default)]
 #[must_use = "an iterator does nothing unless it is asked for its values"]
 pub struct Candidates {
-    /// Those that were not taken yet.
+    /// The values of the two buckets that were not returned yet.
     rest: MatchingValues,
-    /// The bits of a word that a value does not have.
+    /// 64 minus the number of bits of a value.
     shorter: u32,
     more: More,
 }
 
-/// The values for which two buckets have no room. In a box: one word for all who have none. A type of its own: who
-/// takes the candidates for an `Option` is not sent to this one by the compiler.
+/// The values that were found in the stash. They are in a box, so that the field takes one word where there are none.
+/// It has a type of its own, so that the compiler does not suggest this field where a caller takes the candidates for
+/// an `Option`.
 #[derive(Clone, Default)]
 #[expect(clippy::box_collection, reason = "one word in place of three")]
 struct More(Option<Box<Vec<u32>>>);
@@ -55,15 +59,15 @@ struct More(Option<Box<Vec<u32>>>);
 /// The values of the slots of two buckets that match.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MatchingValues {
-    /// The values of each bucket side by side, with other bits below each of them.
+    /// The values of each bucket side by side, with other bits below each value.
     pub(crate) words: [u64; 2],
-    /// Which values are meant.
+    /// Marks the values that match.
     pub(crate) marks: Marks,
 }
 
 impl Candidates {
-    /// Without values: for the slice that [`CuckooMaplet::get_many`](crate::CuckooMaplet::get_many)
-    /// writes to.
+    /// Creates an iterator without values: an element of the slice that
+    /// [`CuckooMaplet::get_many`](crate::CuckooMaplet::get_many) writes to.
     ///
     /// # Examples
     ///
@@ -79,18 +83,18 @@ impl Candidates {
         }
     }
 
-    /// Values of this many bits.
+    /// Creates an iterator over values of `bits` bits.
     #[inline]
     pub(crate) fn of(values: MatchingValues, bits: u32) -> Self {
         Self { rest: values, shorter: u64::BITS - bits, more: More(None) }
     }
 
-    /// One value more.
+    /// Adds a value.
     pub(crate) fn add(&mut self, value: u32) {
         self.more.0.get_or_insert_default().push(value);
     }
 
-    /// In an order that does not tell in which cells of the stash they were.
+    /// Sorts the added values, so that their order does not tell in which cells of the stash they were.
     pub(crate) fn sort_added(&mut self) {
         if let Some(more) = &mut self.more.0 {
             more.sort_unstable();
@@ -109,7 +113,7 @@ impl Iterator for Candidates {
         }
         let mark = marks.both.trailing_zeros();
         marks.both &= marks.both - 1;
-        // No branch: no processor could predict it.
+        // Without a branch, which no processor could predict.
         let in_second = marks.second >> mark & 1 != 0;
         let word = select_unpredictable(in_second, *second, *first);
         let above = u64::BITS - 1 - mark - u32::from(!in_second);
@@ -129,7 +133,7 @@ impl ExactSizeIterator for Candidates {}
 impl FusedIterator for Candidates {}
 
 impl fmt::Debug for Candidates {
-    /// Prints the values that were not taken yet.
+    /// Prints the values that were not returned yet.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }

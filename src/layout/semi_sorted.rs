@@ -1,41 +1,40 @@
-//! The semi-sorted layouts: a bucket is a set, so its order is worth some bits (Fan et al., CoNEXT
-//! 2014, section 5.2).
+//! The semi-sorted layouts: a bucket is a set, so the order of its fingerprints need not be stored, which saves some
+//! bits (Fan et al., CoNEXT 2014, section 5.2).
 //!
-//! The upper four bits of a fingerprint are its *nibble*, the others its *rest*. There are fewer
-//! multisets of nibbles than sequences of them, so the nibbles of a bucket, sorted, are stored as
-//! the number of their multiset: 12 bits for four of them in place of 16, 14 for five in place of
-//! 20. That makes each fingerprint one bit longer, or two.
+//! The upper four bits of a fingerprint are its *nibble*, the others its *rest*. There are fewer multisets of nibbles
+//! than sequences of them. So the nibbles of a bucket are sorted, and stored as the number of their multiset: 12 bits
+//! instead of 16 for four nibbles, 14 instead of 20 for five. This makes each fingerprint one or two bits longer.
 //!
-//! Four nibbles `a <= b <= c <= d` are numbered by the combinatorial number system: their number is
-//! C(a, 1) + C(b + 1, 2) + C(c + 2, 3) + C(d + 3, 4), which takes a tiny table to compute and gives
-//! 0 to the zeros. Five nibbles are numbered as the lower four, after all that have a smaller
-//! fifth; so one table decodes both. The 16 runs of equal fifths begin at multiples of 64 (of
-//! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
+//! Four nibbles `a <= b <= c <= d` have a number in the combinatorial number system:
+//! `C(a, 1) + C(b + 1, 2) + C(c + 2, 3) + C(d + 3, 4)`. A tiny table suffices to compute it, and four zeros have the
+//! number 0. Five nibbles are ordered by the fifth, the greatest, and then by the number of the lower four; so one
+//! table decodes both. The numbers with the same fifth nibble are a *run*. Each of the 16 runs begins at a multiple of
+//! 64, so that the upper bits of a number tell its run. (Of the 16,384 numbers, 880 are not used.)
 
 use super::candidates::MatchingValues;
 use super::{Encoding, LayoutId, MAX_SLOTS, Slot, both};
 use crate::arch::{Lanes, Marks};
 
-/// Bits of a nibble.
+/// The bits of a nibble.
 const NIBBLE: u32 = 4;
-/// Values of a nibble.
+/// The number of values of a nibble.
 const NIBBLES: usize = 1 << NIBBLE;
-/// Numbers of 12 bits, the unused among them: no number needs a comparison with the length of a
+/// The number of 12-bit numbers, including those that are not used: so no index needs a comparison with the length of a
 /// table.
 const QUARTETS: usize = 1 << 12;
 /// Each run of numbers of five nibbles begins at a multiple of this.
 const BLOCK: u16 = 64;
-/// Blocks of numbers of five nibbles: all that 14 bits have.
+/// The number of blocks of numbers of five nibbles: all blocks of 14 bits.
 const BLOCKS: usize = (1 << 14) / BLOCK as usize;
 
-/// `RANKS[i][n]`: what the nibble n in place i adds to the number, C(n + i, i + 1).
+/// `RANKS[i][n]`: what the nibble `n` in place `i` adds to the number, C(n + i, i + 1).
 const RANKS: [[u16; NIBBLES]; 4] = {
     let mut ranks = [[0; NIBBLES]; 4];
     let mut place = 0;
     while place < 4 {
         let mut nibble = 1;
         while nibble < NIBBLES {
-            // Pascal's rule, a row of the triangle from the one before.
+            // Pascal's rule: each row of the triangle follows from the row before.
             let below = if place == 0 { 1 } else { ranks[place - 1][nibble] };
             ranks[place][nibble] = ranks[place][nibble - 1] + below;
             nibble += 1;
@@ -45,23 +44,24 @@ const RANKS: [[u16; NIBBLES]; 4] = {
     ranks
 };
 
-/// Where the run of each fifth nibble begins.
+/// The start of the run of each fifth nibble.
 const STARTS: [u16; NIBBLES] = {
     let mut starts = [0; NIBBLES];
     let mut fifth = 1;
     while fifth < NIBBLES {
-        // The run before has the quartets whose nibbles are all below this one: as many as come before 0, 0, 0, `fifth`.
+        // The run before contains the quartets whose nibbles are all less than `fifth`: as many as there are numbers
+        // below that of 0, 0, 0, `fifth`.
         starts[fifth] = starts[fifth - 1] + RANKS[3][fifth].next_multiple_of(BLOCK);
         fifth += 1;
     }
     starts
 };
 
-/// The four nibbles of each number, the smallest lowest: 8 KiB. The last 440 bytes belong to no
-/// number and are never read.
+/// The four nibbles of each number, the smallest in the lowest bits: 8 KiB. The last 440 bytes belong to no number and
+/// are never read.
 static NUMBERED: [u16; QUARTETS] = {
     let mut numbered = [0; QUARTETS];
-    // The sorted quartets in ascending order: the highest nibble counts most in a number, too.
+    // The sorted quartets in ascending order: in a number, too, the highest nibble counts most.
     let (mut number, mut quartet) = (0, 0);
     while quartet < 1 << (4 * NIBBLE) {
         let [a, b] = [quartet % NIBBLES, (quartet >> NIBBLE) % NIBBLES];
@@ -75,8 +75,8 @@ static NUMBERED: [u16; QUARTETS] = {
     numbered
 };
 
-/// Where the run begins to which a block belongs; and in the lowest bits, which are 0 there, the
-/// fifth nibble of that run. 512 bytes.
+/// The start of the run that contains each block; the lowest bits, which are 0 in a start, hold the fifth nibble of the
+/// run. 512 bytes.
 static RUNS: [u16; BLOCKS] = {
     let mut runs = [0; BLOCKS];
     let (mut block, mut fifth) = (0, 0);
@@ -90,29 +90,29 @@ static RUNS: [u16; BLOCKS] = {
     runs
 };
 
-/// The semi-sorted layout: `SLOTS` fingerprints of `REST + 4` bits, their rests in lanes, and the
-/// number of the multiset of their upper four bits in the bits above.
+/// The semi-sorted layout: `SLOTS` fingerprints of `REST + 4` bits. Their rests are in lanes; the bits above the lanes
+/// hold the number of the multiset of their upper four bits.
 ///
 /// | bits | meaning |
 /// |---|---|
 /// | lane i, `REST` bits, lane 0 lowest | the rest of the i-th fingerprint, in ascending order |
 /// | the 12 bits above (14 for five slots) | the number of the multiset of the nibbles |
 ///
-/// A free slot is the fingerprint 0; the free ones come first. Each multiset of fingerprints is one
-/// word and no other.
+/// A free slot holds the fingerprint 0; the free slots come first. So each multiset of fingerprints has exactly one
+/// word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SemiSorted<const REST: u32, const SLOTS: usize>(u64);
 
 impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
-    /// Where the number of the multiset begins.
+    /// The lowest bit of the number of the multiset.
     const NUMBER: u32 = {
         assert!(SLOTS == 4 || SLOTS == 5);
         let number = REST * SLOTS as u32;
         assert!(number + if SLOTS == 4 { 12 } else { 14 } == 64);
         number
     };
-    /// Times this, the highest bit of each lane of nibbles lands on the highest bit of the same
-    /// lane of rests. Other products of bits land beside those.
+    /// A factor that moves the highest bit of each lane of nibbles to the highest bit of the same lane of rests. The
+    /// other products of bits land beside those.
     const WIDEN: u64 = {
         let (mut widen, mut slot) = (0, 0);
         while slot < SLOTS {
@@ -122,7 +122,7 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
         widen
     };
 
-    /// The nibbles of a word in lanes of four bits.
+    /// Decodes the nibbles of a word into lanes of four bits.
     #[inline]
     fn nibbles(word: u64) -> u64 {
         let number = (word >> Self::NUMBER) as usize;
@@ -131,12 +131,12 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
         }
         let run = usize::from(RUNS[number / usize::from(BLOCK)]);
         let fifth = run % NIBBLES;
-        // As `fifth` is below a block, this is the distance from the start.
+        // `fifth` is less than a block, so this is the distance from the start of the run.
         let quartet = NUMBERED[(number - (run - fifth)) % QUARTETS];
         u64::from(quartet) | ((fifth as u64) << (4 * NIBBLE))
     }
 
-    /// The word of fingerprints in ascending order.
+    /// Encodes fingerprints in ascending order as a word.
     #[inline]
     fn encode(sorted: [u64; MAX_SLOTS]) -> u64 {
         let (mut number, mut rests) = (0, 0);
@@ -148,14 +148,13 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
         u64::from(number) << Self::NUMBER | rests
     }
 
-    /// The highest bit of each lane of rests whose rest is that of `bits`, a fingerprint or 0.
+    /// Returns the highest bit of each lane of rests that equals the rest of `bits`, a fingerprint or 0.
     #[inline]
     fn equal_rests(word: u64, bits: u64) -> u64 {
         Lanes::<REST, SLOTS>::equal(word, bits & Lanes::<REST, SLOTS>::LANE)
     }
 
-    /// The highest bit of each lane of rests that belongs to a nibble of `bits`, with other bits
-    /// beside them.
+    /// Returns the highest bit of each lane of rests whose nibble equals that of `bits`, and other bits beside them.
     #[inline]
     fn equal_nibbles(word: u64, bits: u64) -> u64 {
         let equal = Lanes::<NIBBLE, SLOTS>::equal(Self::nibbles(word), bits >> REST);
@@ -215,7 +214,7 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
         if sorted[0] != 0 {
             return None;
         }
-        // Rises to its place.
+        // The new fingerprint moves up to its place.
         sorted[0] = slot.bits();
         for slot in 1..SLOTS {
             let (low, high) = (sorted[slot - 1], sorted[slot]);
@@ -233,14 +232,14 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
         Some(Self(Self::encode(sorted)))
     }
 
-    /// The rest of an absent item seldom matches, and then nothing needs to be decoded.
+    /// Compares the rests first: that of an absent item seldom matches, and then nothing needs to be decoded.
     #[inline]
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
         let (bits, [a, b]) = (slot.bits(), both(words, Self::bits));
         let Some(mask) = mask else {
             let (in_a, in_b) = (Self::equal_rests(a, bits), Self::equal_rests(b, bits));
-            // One test for both words: a caller who branches on the answer pays for one of the two
-            // branches only, as they go the same way.
+            // One test for both words: a caller that branches on the answer pays for one of the two branches only,
+            // since both go the same way.
             return in_a | in_b != 0
                 && in_a & Self::equal_nibbles(a, bits) | in_b & Self::equal_nibbles(b, bits) != 0;
         };
@@ -253,7 +252,7 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
         in_a | in_b != 0 && words.into_iter().flat_map(Self::slots_in_use).any(is_equal)
     }
 
-    /// Slots have no lanes here, but values are short enough for lanes of their own.
+    /// Puts the values into lanes of their own, for which they are short enough. (The slots have no lanes here.)
     #[inline]
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
         if !Self::either_holds(words, Slot::new(bits), Some(mask)) {
@@ -279,7 +278,7 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
 mod tests {
     use super::*;
 
-    /// Every ascending sequence of `slots` nibbles.
+    /// Returns every ascending sequence of `slots` nibbles.
     fn multisets(slots: usize) -> Vec<Vec<u64>> {
         (0..slots).fold(vec![vec![]], |all, _| {
             let grow = |set: Vec<u64>| {
@@ -290,7 +289,8 @@ mod tests {
         })
     }
 
-    /// Each multiset of nibbles has a number of its own, both ways agree, and the zeros have 0.
+    /// Checks that each multiset of nibbles has a number of its own, that encoding and decoding agree, and that the
+    /// zeros have the number 0. Returns the numbers.
     fn numbers<const REST: u32, const SLOTS: usize>(count: usize) -> Vec<usize> {
         let mut numbers = Vec::new();
         for set in multisets(SLOTS) {
@@ -327,7 +327,7 @@ mod tests {
         assert!(include_str!("../../docs/format.md").contains(&row), "{row}");
     }
 
-    /// Whatever nibbles match, their bits land where those of the rests are.
+    /// Checks that the bits of nibbles that match land at those of the rests, whichever nibbles match.
     fn widened<const REST: u32, const SLOTS: usize>() {
         for matches in 0..1_u32 << SLOTS {
             let spaced = |bits: u32| {

@@ -1,7 +1,7 @@
-//! The bytes of a snapshot: docs/format.md describes each of them. Pure functions.
+//! The bytes of a snapshot, which `docs/format.md` describes one by one. Pure functions.
 //!
-//! **Invariant:** what is written is read as the same, and what is read from any bytes is what could have been written,
-//! or an error.
+//! **Invariant:** a snapshot that is written is read as the same snapshot. Reading any bytes gives a snapshot
+//! that could have been written, or an error.
 
 use core::array;
 
@@ -21,24 +21,24 @@ use crate::table::{
     Stashed,
 };
 
-/// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
-/// by whoever takes the file for text.
+/// The first bytes of every snapshot. The first byte is not text in any encoding. A program that takes the file for
+/// text, and converts its line endings, changes the last one.
 const MAGIC: [u8; 8] = *b"\x89coucal\n";
 
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// What is added to the number of a kind, if it is that of a table that grows.
+/// Added to the number of a kind if its table grows.
 const GROWING_KIND: u8 = 1;
 
-/// What is added to the number of a kind of fixed size whose table has more buckets than follow from its capacity: it
-/// was built for several values per key, or copies per item.
+/// Added to the number of a kind of fixed size if the table has more buckets than follow from its capacity, because it
+/// was built for several values per key, or several copies per item.
 const ROOMY_KIND: u8 = 8;
 
-/// How many times as many buckets it has at the most.
+/// The maximum number of buckets of such a table, as a multiple of the number that follows from its capacity.
 const MAX_ROOM: u64 = 4;
 
-/// What a table holds. The number of its kind is twice this one, and [`GROWING_KIND`] if it grows.
+/// The content of a table. The number of its kind is twice this number, plus [`GROWING_KIND`] if the table grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A filter.
@@ -55,25 +55,25 @@ impl Content {
     }
 }
 
-/// Bits of the value of an item of an expiring filter at the most.
+/// The maximum number of bits of the value of an item of an expiring filter.
 const MAX_STAMP_BITS: u32 = generations::value_bits(*COUNTS.end());
 
-/// Numbers of the header, each of 8 bytes, the lowest first.
+/// The count of numbers in the header. Each has 8 bytes, the lowest first.
 const NUMBERS: usize = 15;
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 8 * NUMBERS;
 
-/// Bytes of an entry in the stash, and of the generations.
+/// Bytes of an entry of the stash, and of the generations.
 pub(crate) const PAIR_BYTES: usize = 16;
 
-/// Bytes of a value with the numbers of copies and of entries that are doubled.
+/// Bytes of a value whose entries are doubled, with the numbers of copies and of entries.
 pub(crate) const COUNTED_BYTES: usize = 24;
 
-/// Bytes of the checksum at the end of a header, and of the snapshot.
+/// Bytes of each checksum: at the end of the header, and at the end of the snapshot.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
 
-/// The header of a snapshot: what its table is, besides its entries.
+/// The header of a snapshot: the properties of its table, without the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) grows: bool,
@@ -84,15 +84,15 @@ pub(crate) struct Header {
     pub(crate) sizes: Sizes,
     /// The number of buckets to which the table may grow.
     pub(crate) max_buckets: u64,
-    /// Slots in use.
+    /// The number of slots in use.
     pub(crate) occupied: usize,
-    /// Entries in the stash.
+    /// The number of entries in the stash.
     pub(crate) stashed: usize,
-    /// Their copies.
+    /// The number of copies of these entries.
     pub(crate) copies: u64,
-    /// Copies that are no items of their own.
+    /// The number of copies that are not items of their own: those of doubled entries.
     pub(crate) doubled: u64,
-    /// Values of which some are.
+    /// The number of values that have such copies.
     pub(crate) doubled_values: usize,
     pub(crate) capacity: usize,
     pub(crate) max_capacity: u64,
@@ -100,7 +100,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The items that it says it has.
+    /// Returns the number of items, according to the header.
     pub(crate) fn items(&self) -> u64 {
         self.occupied as u64 + self.copies - self.doubled
     }
@@ -135,7 +135,7 @@ impl Header {
         bytes
     }
 
-    /// Whether it has more buckets than follow from its capacity.
+    /// Returns whether the table has more buckets than follow from its capacity.
     fn is_roomy(&self) -> bool {
         let request = Request {
             capacity: Some(self.capacity as u64),
@@ -146,16 +146,18 @@ impl Header {
         !self.grows && Sizing::of(self.layout, request).is_ok_and(has_more)
     }
 
-    /// The header at the beginning of these bytes, if it is undamaged, of a version that is read, and of a table that
-    /// this crate builds on some machine; and if this one has memory for it. If it is trusted: of a table in which
-    /// something can be looked up, whatever it was built for.
+    /// Decodes the header at the beginning of these bytes. Checks that
+    /// * the header is not damaged, and this version of the format is known;
+    /// * this crate builds such a table on some machine (if the header is trusted, only that lookups in it are
+    ///   possible, whatever the table was built for);
+    /// * this machine has enough address space for the table.
     pub(crate) fn decode<const IS_TRUSTED: bool>(bytes: &[u8]) -> Result<Self, Error> {
         let begins_as_one =
             bytes.first_chunk().map_or_else(|| MAGIC.starts_with(bytes), |first| *first == MAGIC);
         if !begins_as_one {
             return Err(Error::NotASnapshot);
         }
-        // Before the length: the header of another version may be shorter.
+        // Checked before the length, since the header of another version may be shorter.
         let (_, behind_magic) = bytes.split_at(MAGIC.len().min(bytes.len()));
         let version = behind_magic.first_chunk().map_or(VERSION, |&v| u32::from_le_bytes(v));
         if version != VERSION {
@@ -216,7 +218,8 @@ impl Header {
         if !is_possible {
             return Err(Error::ImpossibleTable { words: buckets });
         }
-        // A table of another machine may be too large for this one. If not, neither is what is counted in its slots.
+        // A table of another machine may be too large for this one. If it is not, the counts of what is in its slots
+        // are not too large either.
         let sizes = Sizes {
             initial: memory::in_memory(initial)?,
             buckets: memory::in_memory(buckets)?,
@@ -240,18 +243,18 @@ impl Header {
         })
     }
 
-    /// The error of restoring it as another type.
+    /// Returns the error of restoring this snapshot as another type.
     pub(crate) fn other_type(&self) -> Error {
         Error::OtherType { name: self.type_name() }
     }
 
-    /// The error of a view of the other kind.
+    /// Returns the error of opening this snapshot as the other type of view.
     pub(crate) fn other_view(&self) -> Error {
         let view = if self.content.has_values() { "CuckooMapletView" } else { "CuckooFilterView" };
         Error::OtherView { name: self.type_name(), view }
     }
 
-    /// The name of the type of the filter, without its layout.
+    /// Returns the name of the type of the filter, without its layout.
     fn type_name(&self) -> &'static str {
         match (self.content, self.grows) {
             (Content::Items, false) => "CuckooFilter",
@@ -263,19 +266,19 @@ impl Header {
         }
     }
 
-    /// Whether this hasher gives the hashes that the items had.
+    /// Checks that this hasher gives the same hashes as that of the filter.
     pub(crate) fn check_hasher(&self, hasher: &impl ComparedHasher) -> Result<(), Error> {
         (self.hasher == hasher.check()).then_some(()).ok_or(Error::OtherHasher)
     }
 
-    /// Whether as many bytes as the header says are those of a table with this header.
+    /// Checks the first `encoded_len` bytes, which must exist: whether they are a table with this header.
     pub(crate) fn validate(&self, bytes: &[u8]) -> Result<(), Error> {
         let (before, end) = bytes.split_at(self.encoded_len() - CHECKSUM_BYTES);
         if end != checksum(before).to_le_bytes() {
             return Err(Error::Damaged);
         }
         let values = |bits| ValueBits::new(self.layout.properties(), bits);
-        // Of a layout that does not grow nothing is left of the last two.
+        // If the layout does not grow, the compiler drops the last two arms.
         by_layout!(self.layout, F => match (F::GROWS && self.grows, self.value_bits) {
             (false, 0) => validate_buckets::<F, FixedPlacing<_>>(self, bytes, NoValues),
             (false, bits) => validate_buckets::<F, FixedPlacing<_>>(self, bytes, values(bits)),
@@ -284,14 +287,14 @@ impl Header {
         })
     }
 
-    /// As `validate`, of any number of bytes.
+    /// As `validate`, for any number of bytes.
     pub(crate) fn validate_all(&self, bytes: &[u8]) -> Result<(), Error> {
         let all = bytes.get(..self.encoded_len()).ok_or(Error::Truncated)?;
         self.validate(all)?;
         self.check_len(bytes)
     }
 
-    /// Whether the bytes are as many as the header says.
+    /// Checks that the number of bytes is that of the header.
     pub(crate) fn check_len(&self, bytes: &[u8]) -> Result<(), Error> {
         match bytes.len().checked_sub(self.encoded_len()) {
             Some(0) => Ok(()),
@@ -300,7 +303,7 @@ impl Header {
         }
     }
 
-    /// The bytes of the whole snapshot.
+    /// Returns the number of bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
         let stash = self.stashed.saturating_mul(PAIR_BYTES);
         let doubled = self.doubled_values.saturating_mul(COUNTED_BYTES);
@@ -310,14 +313,15 @@ impl Header {
     }
 }
 
-/// The bytes of a snapshot of a table with so many buckets, without what is stashed and the counts of doubled values.
+/// Returns the number of bytes of a snapshot of a table with this number of buckets, without the stash and the list of
+/// doubled values.
 pub(crate) fn bytes_without_lists(has_stamps: bool, buckets: usize) -> usize {
     let clock = if has_stamps { PAIR_BYTES } else { 0 };
     buckets.saturating_mul(size_of::<u64>()).saturating_add(HEADER_BYTES + CHECKSUM_BYTES + clock)
 }
 
-/// Whether so many slots can be in use in so many buckets, and so many entries in the stash with so many copies;
-/// without an overflow, however large the numbers are.
+/// Returns whether `buckets` buckets can have `occupied` slots in use, and the stash `stashed` entries with `copies`
+/// copies. No number can overflow, however large the arguments are.
 fn can_hold(layout: LayoutId, buckets: u64, [occupied, stashed, copies]: [u64; 3]) -> bool {
     let slots = buckets.checked_mul(layout.properties().slots as u64);
     let most_copies = stashed.checked_mul(MAX_COPIES as u64);
@@ -325,7 +329,7 @@ fn can_hold(layout: LayoutId, buckets: u64, [occupied, stashed, copies]: [u64; 3
         && most_copies.is_some_and(|most| (stashed..=most).contains(&copies))
 }
 
-/// The bytes of a snapshot with this header. A piece of the words is freed when it was copied.
+/// Encodes a snapshot with this header. Each piece of the words is freed as soon as it is copied.
 pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory> {
     let Image { words, stashed, doubled_of, generations: Generations { count, clock }, .. } = image;
     let mut bytes = try_with_capacity(header.encoded_len())?;
@@ -338,7 +342,7 @@ pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory>
         bytes.resize(start + words.len() * size_of::<u64>(), 0);
         let (places, _) = bytes[start..].as_chunks_mut();
         for (place, word) in places.iter_mut().zip(words) {
-            // Relaxed: nobody else has these words.
+            // Relaxed: no other thread has these words.
             *place = word.load(Ordering::Relaxed).to_le_bytes();
         }
     }
@@ -356,26 +360,27 @@ pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory>
     Ok(bytes)
 }
 
-/// The words of the buckets, in the bytes of a snapshot with this header.
+/// Returns the words of the buckets, in the bytes of a snapshot with this header.
 #[inline]
 pub(crate) fn words<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; 8]] {
     let (words, _) = bytes.get(HEADER_BYTES..).unwrap_or_default().as_chunks();
     words.get(..header.sizes.buckets).unwrap_or_default()
 }
 
-/// The entries of the stash, in the bytes of a snapshot with this header.
+/// Returns the entries of the stash, in the bytes of a snapshot with this header.
 pub(crate) fn stash<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
     let (entries, _) = bytes.get(stash_start(header)..).unwrap_or_default().as_chunks();
     entries.get(..header.stashed).unwrap_or_default()
 }
 
-/// What is doubled of each value, in the bytes of a snapshot with this header.
+/// Returns the counts of doubled entries for each value, in the bytes of a snapshot with this header.
 pub(crate) fn doubled<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; COUNTED_BYTES]] {
     let (counted, _) = bytes.get(doubled_start(header)..).unwrap_or_default().as_chunks();
     counted.get(..header.doubled_values).unwrap_or_default()
 }
 
-/// The generations, in the bytes of a snapshot with this header; `None` if it has none, or impossible ones.
+/// Returns the generations, in the bytes of a snapshot with this header; `None` if it has none, or if they are
+/// impossible.
 pub(crate) fn generations(header: &Header, bytes: &[u8]) -> Option<Generations> {
     let start = doubled_start(header).saturating_add(header.doubled_values * COUNTED_BYTES);
     let pair = bytes.get(start..)?.first_chunk::<PAIR_BYTES>();
@@ -386,29 +391,30 @@ pub(crate) fn generations(header: &Header, bytes: &[u8]) -> Option<Generations> 
     is_possible.then_some(Generations { count, clock })
 }
 
-/// Where the stash begins, behind the words.
+/// Returns the index of the first byte of the stash, which follows the words.
 fn stash_start(header: &Header) -> usize {
     HEADER_BYTES + size_of::<u64>() * header.sizes.buckets
 }
 
-/// Where the list of what is doubled begins, behind the stash.
+/// Returns the index of the first byte of the list of doubled values, which follows the stash.
 fn doubled_start(header: &Header) -> usize {
     stash_start(header) + PAIR_BYTES * header.stashed
 }
 
-/// An entry of the stash.
+/// Decodes an entry of the stash.
 pub(crate) fn cell_words(entry: &[u8; PAIR_BYTES]) -> CellWords {
     let [second, first] = numbers_of(entry);
     [first, second]
 }
 
-/// What is doubled of a value. (A value that is too long is cut off: it is not valid.)
+/// Decodes a value and the counts of its doubled entries. (A value that is too long is truncated: validation rejects
+/// it.)
 pub(crate) fn counted(counted: &[u8; COUNTED_BYTES]) -> Counted {
     let [value, copies, entries] = numbers_of(counted);
     (value as u32, Counts { copies, entries })
 }
 
-/// As many numbers as the bytes have.
+/// Decodes the `N` numbers of these bytes.
 fn numbers_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
     let (numbers, _) = bytes.as_chunks();
     array::from_fn(|at| u64::from_le_bytes(numbers[at]))
@@ -426,7 +432,7 @@ fn validate_buckets<F: Encoding, P: Placing>(
         }
         None => 1 << header.value_bits,
     };
-    // Of all values that so many bits can have: so no bit above those of a slot is set.
+    // All values that `value_bits` bits can have: so no bit above those of a slot is set.
     let has_value = |bits: u64| bits >> (F::BITS - header.value_bits) < stamps;
     let (geometry, placement) = P::placed::<F>(header.sizes, values);
     let words = words(header, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));

@@ -1,4 +1,4 @@
-//! Snapshots, and what is restored from them, in the data formats of `serde`: as the bytes of snapshots.
+//! Snapshots, and the filters that are restored from them, in the data formats of `serde`: as the bytes of snapshots.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use serde_core::ser::{Serialize, Serializer};
 use super::Snapshot;
 
 impl Serialize for Snapshot {
-    /// The [bytes](Snapshot::as_bytes) of the snapshot, as bytes. A format that has none (JSON, say)
+    /// Serializes the [bytes](Snapshot::as_bytes) of the snapshot, as bytes. A format without bytes, such as JSON,
     /// writes a list of numbers.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(self.as_bytes())
@@ -16,15 +16,16 @@ impl Serialize for Snapshot {
 }
 
 impl<'de> Deserialize<'de> for Snapshot {
-    /// Validates the bytes as [`Snapshot::read_from`] does, and nothing may follow them.
+    /// Reads the bytes and validates them as [`Snapshot::read_from`] does. They must be one snapshot and nothing else.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Not `deserialize_bytes`: a format that reads bytes into a buffer may have a short one for those.
+        // Not `deserialize_bytes`: a format that reads these into a buffer may have a short buffer.
         deserializer.deserialize_byte_buf(Bytes)
     }
 }
 
-/// What is restored from snapshots is its snapshot, and has one of the hashers that come back from nothing. A type of
-/// which some values would lose something has a method that tells these, and what their error says.
+/// Implements `Serialize` and `Deserialize` for a type, as its snapshot, with the hashers that can be made of nothing.
+/// If some values of the type would lose something, the type has a method that recognizes these values, and `$text` is
+/// the message of the error.
 macro_rules! by_snapshot {
     ($type:ident $loss:tt) => {
         crate::snapshot::serde::by_snapshot!($type StableHashBuilder $loss);
@@ -32,12 +33,12 @@ macro_rules! by_snapshot {
     };
     ($type:ident $hasher:ident { $($(#[$doc:meta])* unless $loses:ident: $text:literal)? }) => {
         impl<L: crate::storage::Storage> serde_core::Serialize for $type<L, crate::hasher::$hasher> {
-            /// Its [`Snapshot`](crate::Snapshot).
+            /// Serializes its [`Snapshot`](crate::Snapshot).
             ///
             /// # Errors
             ///
-            /// If the seed of the hasher is not the default one: nobody could read it. Serialize the
-            /// [`snapshot`](Self::snapshot), and restore it with the hasher.
+            /// If the seed of the hasher is not the default one, since nobody could read the result. Serialize the
+            /// [`snapshot`](Self::snapshot) instead, and restore it with the hasher.
             $($(#[$doc])*)?
             fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 if *self.hasher() != crate::hasher::$hasher::default() {
@@ -64,7 +65,7 @@ macro_rules! by_snapshot {
 
 pub(crate) use by_snapshot;
 
-/// Bytes of memory that a list may have before its elements come.
+/// The maximum number of bytes that are reserved for a list before its elements arrive.
 const MOST_RESERVED: usize = 1 << 16;
 
 struct Bytes;
@@ -85,7 +86,7 @@ impl<'de> Visitor<'de> for Bytes {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Snapshot, A::Error> {
-        // The format says how long the list is, and may say anything.
+        // The format states the length of the list, and may state any number.
         let mut bytes = Vec::with_capacity(list.size_hint().unwrap_or(0).min(MOST_RESERVED));
         while let Some(byte) = list.next_element()? {
             bytes.push(byte);

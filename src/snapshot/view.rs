@@ -1,7 +1,7 @@
-//! Views: lookups in the bytes of a snapshot where they lie.
+//! Views: lookups in the bytes of a snapshot, which are not copied.
 //!
-//! **Invariant:** a lookup reads nothing but the bytes, and ends after two words, 128 binary searches and one look at
-//! each stashed entry at the most, whatever the bytes are.
+//! **Invariant:** whatever the bytes are, a lookup reads nothing else, and ends after at most two words, 128 binary
+//! searches and one look at each stashed entry.
 
 use core::fmt;
 
@@ -17,23 +17,24 @@ use crate::table::placing::entry::{NoValues, Pair, ValueBits, Values};
 use crate::table::placing::rates;
 use crate::table::{Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, prefix};
 
-/// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a
-/// file that is mapped, in a block cache, in a message, in a `static`.
+/// A read-only [`CuckooFilter`](crate::CuckooFilter) in the bytes of its snapshot, which stay where they are: in a
+/// mapped file, in a block cache, in a message, in a `static`.
 ///
-/// Nothing is copied or decoded. One type reads each layout, of fixed size and growing. Bytes may be at any alignment.
-/// `B` is whatever owns or borrows them: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, `Bytes`, `Mmap`, a
+/// Nothing is copied or decoded. One type reads all layouts, of fixed size and growing. The bytes may have any
+/// alignment. `B` owns or borrows them: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, `Bytes`, `Mmap`, a
 /// [`Snapshot`](crate::Snapshot).
 ///
-/// * **Lookups are wait-free**: they read the bytes and nothing else, whoever else reads them. They answer as
-///   the filter did at the instant of its snapshot, with the same false positives.
-/// * **Time**: two words of the bytes, as in a filter. If entries are [stashed](crate#what-finds-no-room), one binary
-///   search among them for each length of entry that occurs: one in a snapshot of a filter of fixed size, mostly one in
-///   one of a growing filter. A filter has a hash table there, so with many stashed entries a view is slower.
-/// * **Bytes that change** while a view is open, as those of a mapped file can, make answers wrong, and are no error:
-///   no lookup panics, or reads beyond them, whatever they are.
+/// * **Lookups are wait-free**: they only read the bytes, and any number of threads may do so at the same time. They
+///   answer as the filter did at the instant of its snapshot, with the same false positives.
+/// * **Time**: a lookup reads two words of the bytes, as in a filter. If entries are
+///   [stashed](crate#what-finds-no-room), it also does one binary search among them for each length of entry that
+///   occurs: one in the snapshot of a filter of fixed size, mostly one in that of a growing filter. A filter has a hash
+///   table for these entries, so a view with many of them is slower.
+/// * **Bytes that change** while a view is open, as those of a mapped file can, make answers wrong. They are not an
+///   error: whatever the bytes are, no lookup panics, or reads beyond them.
 ///
-/// The hasher must be the one of the filter: for bytes from another process a
-/// [`StableHashBuilder`], which is the default here.
+/// The hasher must be that of the filter. For bytes from another process this is a [`StableHashBuilder`], which is the
+/// default here.
 ///
 /// # Examples
 ///
@@ -57,11 +58,11 @@ pub struct CuckooFilterView<B, S = StableHashBuilder> {
     hasher: S,
 }
 
-/// The snapshot of a [`CuckooMaplet`](crate::CuckooMaplet) as a maplet that is only read, where its bytes lie.
+/// A read-only [`CuckooMaplet`](crate::CuckooMaplet) in the bytes of its snapshot, which stay where they are.
 ///
-/// What it reads, and what it takes, is said of [`CuckooFilterView`]. It also reads the snapshot of an
-/// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter): [`contains_key`](Self::contains_key) says whether an item was
-/// remembered. Its values are marks of generations then, and no ages.
+/// The documentation of [`CuckooFilterView`] says what a view reads, and what a lookup costs. This type also reads the
+/// snapshot of an [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter): [`contains_key`](Self::contains_key) then
+/// returns whether the filter remembered an item. The values are then marks of generations, not ages.
 ///
 /// # Examples
 ///
@@ -83,7 +84,7 @@ pub struct CuckooMapletView<B, S = StableHashBuilder> {
     hasher: S,
 }
 
-/// A view of bytes with a header that was checked.
+/// A view of bytes whose header was checked.
 #[derive(Clone)]
 struct View<B, V> {
     bytes: B,
@@ -91,11 +92,11 @@ struct View<B, V> {
     values: V,
 }
 
-/// What this method gives, by the format of the layout and the kind of the table.
+/// Calls this method with the encoding of the layout and the kind of the table.
 macro_rules! by_kind {
     ($view:expr, $method:ident($($argument:expr),*)) => {
         by_layout!($view.header.layout, F => {
-            // Of a layout that does not grow nothing is left of this: its headers say so.
+            // If the layout does not grow, the compiler drops this branch: no header says that such a table grows.
             if const { <F as Encoding>::GROWS } && $view.header.grows {
                 $view.$method::<F, GrowingPlacing<_>>($($argument),*)
             } else {
@@ -106,7 +107,8 @@ macro_rules! by_kind {
 }
 
 impl<B: AsRef<[u8]>, V: Values> View<B, V> {
-    /// Checked here or by somebody else: known at compile time, so that a program has only the checks that it uses.
+    /// Creates a view. `IS_TRUSTED` says whether somebody else has checked the bytes. It is known at compile time, so
+    /// that a program contains only the checks that it uses.
     fn new<const IS_TRUSTED: bool>(bytes: B, hasher: &impl ComparedHasher) -> Result<Self, Error> {
         let all = bytes.as_ref();
         let header = Header::decode::<IS_TRUSTED>(all)?;
@@ -124,17 +126,17 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         Ok(Self { bytes, header, values })
     }
 
-    /// The words of the buckets; a bucket for which there are no bytes is empty.
+    /// Returns a function from the number of a bucket to its word. A bucket that has no bytes is empty.
     #[inline]
     fn words<F: Encoding>(&self) -> impl Fn(usize) -> F {
         let words = format::words(&self.header, self.bytes.as_ref());
         |number| F::from_bits(words.get(number).map_or(0, |&word| u64::from_le_bytes(word)))
     }
 
-    /// Whether there is an entry of the item, with its value, or whatever its value is.
+    /// Returns whether there is an entry of the item: with its value, or with any value.
     #[inline]
     fn holds<const WITH_VALUE: bool>(&self, item: V::Item) -> bool {
-        // The most frequent layout without a choice.
+        // The most frequent layout needs no choice among the layouts.
         if self.header.layout == LayoutId::Fp16x4 && !self.header.grows {
             type Likely = <Fp16x4 as Layout>::Encoding;
             return self.holds_in::<Likely, FixedPlacing<V>>(item, WITH_VALUE);
@@ -147,12 +149,12 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         by_kind!(self, holds_in(item, with_value))
     }
 
-    /// The copies of the item, with its value.
+    /// Returns the number of copies of the item, with its value.
     fn count(&self, item: V::Item) -> usize {
         by_kind!(self, count_in(item))
     }
 
-    /// The values of the key.
+    /// Returns the values of the key.
     fn values(&self, item: V::Item) -> Candidates {
         by_kind!(self, values_in(item))
     }
@@ -173,8 +175,8 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         found
     }
 
-    /// The key of an item, its buckets, and their words.
-    // Always inlined: what it returns is more than registers take.
+    /// Returns the key of an item, its buckets, and their words.
+    // Always inlined: the result does not fit into the registers that a call can return.
     #[inline(always)]
     fn read<F: Encoding, K: Placing<Values = V>>(&self, item: V::Item) -> Read<F, K> {
         let (geometry, placement) = K::placed::<F>(self.header.sizes, self.values);
@@ -211,7 +213,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         rates::false_positive_rate::<F, K>(placement, sizes.buckets, value_bits, entries, words)
     }
 
-    /// Calls `found` with each entry of the item in the stash, with its value, or whatever its value is.
+    /// Calls `found` with each entry of the item in the stash: with its value, or with any value.
     #[inline]
     fn each_stashed(&self, key: Key, with_value: bool, found: impl FnMut(Stashed)) {
         if self.header.stashed > 0 {
@@ -219,7 +221,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         }
     }
 
-    /// The entries are in order of their lengths, then of their positions: each length that occurs is searched.
+    /// Searches the stash. The entries are sorted by length, then by position; each length that occurs is searched.
     #[cold]
     #[inline(never)]
     fn search_stash(&self, key: Key, with_value: bool, mut found: impl FnMut(Stashed)) {
@@ -230,7 +232,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let known = |entry: &[u8; PAIR_BYTES]| stashed(entry).place.entry.known();
         let mut rest = format::stash(&self.header, self.bytes.as_ref());
         let mut lengths = 0..;
-        // Bytes that were not checked may be in no order: each round takes a greater length.
+        // Unchecked bytes may be in any order. The loop ends, since each round takes a greater length.
         while let Some(first) = rest.first()
             && let length = known(first)
             && lengths.contains(&length)
@@ -250,72 +252,75 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     }
 }
 
-/// What both types of views have.
+/// Implements what both types of views have.
 macro_rules! views {
     ($($view:ident: $item:literal;)*) => {$(
         impl<B: AsRef<[u8]>, S: ComparedHasher> $view<B, S> {
-            /// A view of bytes that are a snapshot and nothing else. Every byte is checked once, which takes about as
-            /// long as to read them from memory.
+            /// Creates a view of bytes that are one snapshot and nothing else. Checks every byte once, which takes
+            /// about as long as reading them from memory.
             ///
             /// # Errors
             ///
-            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), except those of other types and
-            /// layouts: a view reads each layout, of fixed size or growing. For a filter in place of a maplet, or the
-            /// other way round, [`Error::OtherView`] names the view.
+            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), except the errors about other
+            /// types and layouts: a view reads all layouts, of fixed size or growing. For the snapshot of a filter
+            /// instead of a maplet, or of a maplet instead of a filter, [`Error::OtherView`] names the right view.
             pub fn from_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
                 View::new::<false>(bytes, &hasher).map(|view| Self { view, hasher })
             }
 
-            /// A view of bytes that somebody else has checked since they were written: a block cache, a file system
-            /// with checksums. Only the header is checked, and the length: it takes as long as some lookups do,
-            /// whatever the size.
+            /// Creates a view of bytes that somebody else has checked since they were written, such as a block cache,
+            /// or a file system with checksums. Checks only the header and the length: this takes as long as a few
+            /// lookups, whatever the size.
             ///
-            /// Damaged bytes make answers wrong, also that an item is absent
-            /// ([the other causes](crate#if-a-lookup-misses-what-you-inserted)). They are no danger: no lookup panics, or
-            /// reads beyond them; at the worst it looks at each stashed entry that the header names.
+            /// Damaged bytes make answers wrong: a lookup may even answer that an item is absent that is there ([other
+            /// causes of this](crate#if-a-lookup-misses-what-you-inserted)). They do no other harm: no lookup panics,
+            /// or reads beyond the bytes; at worst it looks at each stashed entry that the header counts.
             ///
             /// # Errors
             ///
-            /// Those of `from_bytes` for a header; [`Error::Truncated`] and [`Error::TrailingBytes`].
+            /// The errors of `from_bytes` that are about the header, [`Error::Truncated`], and
+            /// [`Error::TrailingBytes`].
             pub fn from_trusted_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
                 View::new::<true>(bytes, &hasher).map(|view| Self { view, hasher })
             }
         }
 
         impl<B: AsRef<[u8]>, S> $view<B, S> {
-            #[doc = concat!("The number of ", $item, "s, copies counted one by one.")]
+            #[doc = concat!("Returns the number of ", $item, "s. Each copy counts.")]
             #[must_use]
             pub fn len(&self) -> usize {
                 sizing::in_address_space(self.view.header.items())
             }
 
-            #[doc = concat!("Whether there is no ", $item, ".")]
+            #[doc = concat!("Returns whether there is no ", $item, ".")]
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME) of the one that is in use.
+            /// Returns the name of the layout: the [`Layout::NAME`](crate::Layout::NAME) of the layout that the
+            /// snapshot has.
             #[must_use]
             pub fn layout_name(&self) -> &'static str {
                 self.view.header.layout.name()
             }
 
-            /// As that of the [filter](crate::CuckooFilter::false_positive_rate): the expected share of absent items for
-            /// which a lookup finds something; or of the [maplet](crate::CuckooMaplet::false_positive_rate): the mean
-            /// number of candidates for an absent key. Of a growing table it is an estimate from a sample of the words.
+            /// Returns the rate of false positives. For a filter this is the expected share of absent items for which a
+            /// lookup finds something ([as there](crate::CuckooFilter::false_positive_rate)); for a maplet, the mean
+            /// number of candidates for an absent key ([as there](crate::CuckooMaplet::false_positive_rate)). For a
+            /// growing table it is an estimate from a sample of the words.
             #[must_use]
             pub fn false_positive_rate(&self) -> f64 {
                 by_kind!(self.view, rate_in())
             }
 
-            /// The bytes.
+            /// Returns the bytes.
             #[must_use]
             pub fn as_bytes(&self) -> &[u8] {
                 self.view.bytes.as_ref()
             }
 
-            /// What owns or borrows the bytes.
+            /// Returns the value that owns or borrows the bytes.
             #[must_use]
             pub fn into_inner(self) -> B {
                 self.view.bytes
@@ -340,7 +345,7 @@ macro_rules! views {
             }
         }
 
-        /// From a format that lends its bytes.
+        /// Deserializes from a format that lends its bytes.
         #[cfg(feature = "serde")]
         impl<'de: 'a, 'a, H: ComparedHasher + Default> Deserialize<'de> for $view<&'a [u8], H> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -357,8 +362,8 @@ views! {
 }
 
 impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
-    /// Whether the item is in the filter, or is a false positive, as
-    /// [`CuckooFilter::contains`](crate::CuckooFilter::contains) said it.
+    /// Returns whether the item is in the filter, or is a false positive, as
+    /// [`CuckooFilter::contains`](crate::CuckooFilter::contains) did.
     ///
     /// # Examples
     ///
@@ -377,7 +382,7 @@ impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
         self.view.holds::<false>(item.hash_with(&self.hasher))
     }
 
-    /// How many copies of the item there are, those of its false positives included.
+    /// Returns the number of copies of the item, including copies of its false positives.
     ///
     /// # Examples
     ///
@@ -395,11 +400,11 @@ impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
         self.view.count(item.hash_with(&self.hasher))
     }
 
-    /// Writes to `counts` how many copies there are of each item.
+    /// Writes to `counts` the number of copies of each item.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices have different lengths; then nothing is written.
     ///
     /// # Examples
     ///
@@ -426,7 +431,7 @@ impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices have different lengths; then nothing is written.
     ///
     /// # Examples
     ///
@@ -451,7 +456,7 @@ impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
 }
 
 impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
-    /// The values of the key, and few others, as [`CuckooMaplet::get`](crate::CuckooMaplet::get) gave them.
+    /// Returns the values of the key, and few others, as [`CuckooMaplet::get`](crate::CuckooMaplet::get) did.
     ///
     /// # Aborts
     ///
@@ -473,7 +478,7 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
         self.view.values(self.pair(key, 0))
     }
 
-    /// Whether the key has a value, or is a false positive.
+    /// Returns whether the key has a value, or is a false positive.
     ///
     /// # Examples
     ///
@@ -492,8 +497,8 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
         self.view.holds::<false>(self.pair(key, 0))
     }
 
-    /// Whether the key has this value, or the pair is a false positive, as
-    /// [`CuckooMaplet::contains`](crate::CuckooMaplet::contains) said it.
+    /// Returns whether the key has this value, or the pair is a false positive, as
+    /// [`CuckooMaplet::contains`](crate::CuckooMaplet::contains) did.
     ///
     /// # Examples
     ///
@@ -512,11 +517,11 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
         self.fits(value) && self.view.holds::<true>(self.pair(key, value))
     }
 
-    /// Writes to `found` whether each key has its value.
+    /// Writes to `found` whether each key has the value beside it.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices have different lengths; then nothing is written.
     ///
     /// # Examples
     ///
@@ -543,7 +548,7 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
         Ok(())
     }
 
-    /// The number of copies of the pair, those of its false positives included.
+    /// Returns the number of copies of the pair, including copies of its false positives.
     ///
     /// # Examples
     ///
@@ -561,11 +566,11 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
         if self.fits(value) { self.view.count(self.pair(key, value)) } else { 0 }
     }
 
-    /// Writes to `counts` how many copies there are of each pair.
+    /// Writes to `counts` the number of copies of each pair.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices have different lengths; then nothing is written.
     ///
     /// # Examples
     ///
@@ -596,7 +601,7 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices have different lengths; then nothing is written.
     ///
     /// # Aborts
     ///
@@ -627,13 +632,13 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
         Ok(())
     }
 
-    /// The bits of each value.
+    /// Returns the number of bits of each value.
     #[must_use]
     pub fn value_bits(&self) -> u32 {
         self.view.header.value_bits
     }
 
-    /// Whether a value has no more bits than are stored.
+    /// Returns whether the value has no more bits than are stored.
     #[inline]
     fn fits(&self, value: u32) -> bool {
         value >> self.value_bits() == 0

@@ -1,4 +1,4 @@
-//! The real machine.
+//! The types and functions of the real machine.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -9,19 +9,19 @@ pub(crate) use std::sync::atomic::{
 };
 use std::time::Duration;
 
-// For what may take long: waiters are parked.
+// Locks for operations that may take long: they park their waiters.
 #[cfg(not(all(loom, feature = "loom")))]
 pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock};
 
 #[cfg(all(loom, feature = "loom"))]
 pub(crate) use super::turns::locks::{Mutex, MutexGuard, RwLock};
 
-/// How often a thread spins or yields before it sleeps: on an idle processor for about 50 µs, which is
-/// as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
+/// The number of times that a thread spins or yields before it sleeps. On an idle processor this takes about 50 µs,
+/// which is as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
 const AWAKE: u32 = 200;
-/// How long it sleeps for the first time; then twice as long each time.
+/// The time for which a thread sleeps the first time. Each further sleep takes twice as long.
 const SLEEP: Duration = Duration::from_micros(50);
-/// How often it doubles: so it sleeps for 0.8 ms at most.
+/// The number of times that the sleep doubles: the longest takes 0.8 ms.
 const DOUBLINGS: u32 = 4;
 
 /// Waits longer and longer.
@@ -40,7 +40,7 @@ impl Backoff {
         self.awake.snooze();
     }
 
-    /// Spins, then yields, then sleeps: for what may take long.
+    /// Spins, then yields, then sleeps: for waits that may take long.
     pub(crate) fn sleep(&self) {
         #[cfg(all(loom, feature = "loom"))]
         super::turns::locks::before_sleep();
@@ -53,7 +53,7 @@ impl Backoff {
     }
 }
 
-/// As loom's, which notices accesses that nothing orders.
+/// An `UnsafeCell` with the interface of loom's, which notices accesses that nothing orders.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
@@ -90,7 +90,7 @@ impl Count {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// As `get`, where no old value could make an answer wrong: loom does not explore these.
+    /// Returns the number, where an old value could not make an answer wrong: loom does not explore old values here.
     pub(crate) fn hint(&self) -> u32 {
         self.get()
     }
@@ -114,19 +114,20 @@ impl Flag {
     }
 }
 
-/// 64 random bits: `RandomState` takes its keys from the operating system once for each thread,
-/// and counts on from there. In a user's model the same hashes in every execution.
+/// Returns 64 random bits. `RandomState` takes its keys from the operating system once per thread, and counts on from
+/// there. In a user's model, returns 0, so that the hashes are the same in every execution.
 pub(crate) fn random_seed() -> u64 {
     if cfg!(all(loom, feature = "loom")) { 0 } else { RandomState::new().hash_one(()) }
 }
 
-/// `len` zeroed atomics, fresh from the allocator: a large table costs no time until it is used.
-/// `None` when the memory cannot be had.
+/// Allocates `len` atomics that are 0, with zeroed memory from the allocator: a large table costs no time until it is
+/// used. Returns `None` if there is no memory for them.
 pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
     bytemuck::allocation::try_zeroed_slice_box(len).ok()
 }
 
-/// Has the operating system back the page of this zero with memory now, and not when a lock is held.
+/// Stores 0 in this zero, so that the operating system provides the memory of its page now, and not while a lock is
+/// held.
 pub(crate) fn touch(zero: &AtomicU64) {
     zero.store(0, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! Memory that the allocator may refuse: an error in place of an abort.
+//! Allocations that may fail: an error instead of an abort.
 
 use core::ops::Deref;
 
@@ -16,21 +16,21 @@ impl From<NoMemory> for Error {
     }
 }
 
-/// A number of words that are to be in memory, which may be more than a pointer can tell.
+/// Converts a number of words to `usize`. Returns an error if so many words exceed what the address space can hold.
 pub(crate) fn in_memory(words: u64) -> Result<usize, NoMemory> {
     const MOST: usize = isize::MAX as usize / size_of::<u64>();
     let bytes = usize::try_from(words).map_or(usize::MAX, |n| n.saturating_mul(size_of::<u64>()));
     usize::try_from(words).ok().filter(|&words| words <= MOST).ok_or(NoMemory { bytes })
 }
 
-/// A `Box` for which the allocator may have had no memory.
+/// A `Box` whose allocation may fail.
 pub struct TryBox<T>(Box<[T; 1]>);
 
 impl<T> TryBox<T> {
     pub(crate) fn try_new(value: T) -> Result<Self, NoMemory> {
         let mut one = Vec::new();
         try_push(&mut one, value)?;
-        // Its capacity is its length, so nothing is allocated again.
+        // The capacity is the length, so nothing is allocated again.
         let boxed = one.into_boxed_slice().try_into();
         Ok(Self(boxed.unwrap_or_else(|_| unreachable!("the slice has one value"))))
     }
@@ -50,20 +50,20 @@ impl<T> Deref for TryBox<T> {
     }
 }
 
-/// An empty vector with room for exactly this number of elements.
+/// Creates an empty vector with capacity for exactly `len` elements.
 pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>, NoMemory> {
     let mut vec = Vec::new();
     try_reserve(&mut vec, len)?;
     Ok(vec)
 }
 
-/// Room for exactly this number of further elements.
+/// Reserves capacity for exactly `more` further elements.
 pub(crate) fn try_reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), NoMemory> {
     let bytes = vec.len().saturating_add(more).saturating_mul(size_of::<T>());
     vec.try_reserve_exact(more).map_err(|_| NoMemory { bytes })
 }
 
-/// Room for one more element: where there is none, for twice as many.
+/// Reserves capacity for one more element. If there is none, doubles the capacity.
 pub(crate) fn try_reserve_one<T>(vec: &mut Vec<T>) -> Result<(), NoMemory> {
     if vec.len() < vec.capacity() {
         return Ok(());
@@ -72,7 +72,7 @@ pub(crate) fn try_reserve_one<T>(vec: &mut Vec<T>) -> Result<(), NoMemory> {
     try_reserve(vec, more)
 }
 
-/// One more element, where there may be no room for it.
+/// Adds an element, and reserves capacity for it if necessary.
 pub(crate) fn try_push<T>(vec: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
     try_reserve_one(vec)?;
     vec.push(value);

@@ -9,29 +9,29 @@ use core::ops::Deref;
 /// A slice whose length is a power of two.
 pub(crate) struct PowerOfTwoSlice<T> {
     slice: Box<[T]>,
-    /// One less than its length.
+    /// One less than the length.
     mask: usize,
 }
 
 impl<T> PowerOfTwoSlice<T> {
     /// # Panics
     ///
-    /// If the length is no power of two.
+    /// If the length is not a power of two.
     pub(crate) fn new(slice: Box<[T]>) -> Self {
         assert!(slice.len().is_power_of_two());
         Self { mask: slice.len() - 1, slice }
     }
 
-    /// The lowest bits of a number, as many as name an element.
+    /// Returns the index that the lowest bits of a number give.
     #[inline]
     pub(crate) fn index(&self, number: usize) -> usize {
         number & self.mask
     }
 
-    /// The element that the lowest bits of a number name.
+    /// Returns the element whose index the lowest bits of a number give.
     #[inline]
     pub(crate) fn at(&self, number: usize) -> &T {
-        // SAFETY: the slice has the length that it had in `new`, of which the mask is one less.
+        // SAFETY: the slice has the length that it had in `new`, and the mask is one less than that.
         unsafe { self.slice.get_unchecked(self.index(number)) }
     }
 }

@@ -1,5 +1,5 @@
-//! A value that is replaced while others read it. Those that were replaced are kept until the end: a reader may go on
-//! in one.
+//! A value that is replaced while other threads read it. All replaced values are kept until the end, since a reader may
+//! still use one.
 #![allow(
     unsafe_code,
     reason = "a load for each access, where `OnceLock` and `arc-swap` take several steps"
@@ -10,14 +10,14 @@ use core::{iter, ptr};
 use super::{AtomicPtr, Ordering};
 use crate::sync::memory::{NoMemory, TryBox};
 
-/// A value, and the one that it has replaced. Nobody writes to it while it is shared.
+/// A value, and the value that it has replaced. No thread writes to it while it is shared.
 pub(crate) struct Link<T> {
     pub(crate) value: T,
     older: *mut Link<T>,
 }
 
 impl<T> Link<T> {
-    /// A value that is going to replace another one.
+    /// Allocates a value that is going to replace another one.
     pub(crate) fn try_new(value: T) -> Result<TryBox<Self>, NoMemory> {
         TryBox::try_new(Self { value, older: ptr::null_mut() })
     }
@@ -25,19 +25,19 @@ impl<T> Link<T> {
 
 /// A value that can be replaced.
 ///
-/// What the unsafe code builds on: `newest` and each `older` lead to a box that nobody else has, or to nothing at the
-/// end.
+/// The unsafe code relies on this: `newest` and each `older` point to a box that nothing else owns, or `older` is null,
+/// at the end of the list.
 pub(crate) struct Retained<T> {
     newest: AtomicPtr<Link<T>>,
 }
 
-// SAFETY: it owns the values, gives references to them to all threads, and drops them where it is dropped.
+// SAFETY: it owns the values, gives references to them to all threads, and drops them when it is dropped.
 unsafe impl<T: Send + Sync> Send for Retained<T> {}
 // SAFETY: the same.
 unsafe impl<T: Send + Sync> Sync for Retained<T> {}
 
 impl<T> Retained<T> {
-    /// What each value takes, without what it has allocated.
+    /// The number of bytes per value, without the memory that the value has allocated.
     pub(crate) const LINK_BYTES: usize = size_of::<Link<T>>();
 
     pub(crate) fn new(first: TryBox<Link<T>>) -> Self {
@@ -48,26 +48,27 @@ impl<T> Retained<T> {
     fn newest(&self) -> &Link<T> {
         // Acquire: pairs with the Release in `replace`.
         let newest = self.newest.load(Ordering::Acquire);
-        // SAFETY: it is kept as long as `self`, and nobody writes to it.
+        // SAFETY: the value is kept as long as `self`, and no thread writes to it.
         unsafe { &*newest }
     }
 
-    /// The newest value.
+    /// Returns the newest value.
     #[inline]
     pub(crate) fn get(&self) -> &T {
         &self.newest().value
     }
 
-    /// Called by one thread at a time: of two values one would be lost, and never dropped.
+    /// Replaces the newest value. Only one thread may call this at a time: otherwise one of two values would be lost,
+    /// and never dropped.
     pub(crate) fn replace(&self, next: TryBox<Link<T>>) {
         let mut next = next.into_box();
-        // Relaxed: stored by this thread, or by one with which it has synchronized.
+        // Relaxed: the pointer was stored by this thread, or by one with which it has synchronized.
         next[0].older = self.newest.load(Ordering::Relaxed);
-        // Release: pairs with the Acquire in `get`.
+        // Release: pairs with the Acquire in `newest`.
         self.newest.store(Box::into_raw(next).cast(), Ordering::Release);
     }
 
-    /// What is allocated, where a value has allocated as much as `of` says.
+    /// Returns the number of allocated bytes, if each value has allocated as many as `of` returns.
     pub(crate) fn heap_bytes(&self, of: impl Fn(&T) -> usize) -> usize {
         // SAFETY: as in `newest`.
         let older = |node: &&Link<T>| unsafe { node.older.as_ref() };
@@ -78,10 +79,10 @@ impl<T> Retained<T> {
 
 impl<T> Drop for Retained<T> {
     fn drop(&mut self) {
-        // Relaxed: nobody else has it.
+        // Relaxed: no other thread has it.
         let mut next = self.newest.load(Ordering::Relaxed);
         while !next.is_null() {
-            // SAFETY: it comes from a box of this type, and nobody else has it.
+            // SAFETY: it comes from a box of this type, which nothing else owns.
             let [node] = *unsafe { Box::from_raw(next.cast::<[Link<T>; 1]>()) };
             next = node.older;
         }

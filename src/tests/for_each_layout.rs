@@ -1,7 +1,7 @@
-//! For the unit tests of the library, and for all that tests or measures it from outside.
+//! A macro for the unit tests of the library, and for all code that tests or measures it from outside.
 
-/// Calls a macro with the names of all layouts, or of those that grow, from the shortest fingerprint to the longest;
-/// what else is given goes before them.
+/// Calls the macro `$then` with the names of all layouts, or of those that grow, from the shortest fingerprint to the
+/// longest. All other arguments go before them.
 #[macro_export]
 macro_rules! for_each_layout {
     (that grows: $then:ident $($with:tt)*) => {

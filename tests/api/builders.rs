@@ -1,4 +1,5 @@
-//! Builders: no option is ignored, in no order of calls; and what they say beforehand is what is built.
+//! Builders: in no order of calls is an option ignored; and the figures that they state in advance are those of the
+//! filter that they build.
 
 use std::cell::Cell;
 use std::panic;
@@ -26,11 +27,11 @@ enum Call {
     Growable,
     TargetLoad(u32),
     Layout(Named),
-    /// Of a filter: copies per item.
+    /// For a filter: copies per item.
     ValuesPerKey(u32),
 }
 
-/// By type, by name, or any.
+/// How a builder got its layout: by type, by name, or any layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Named {
     Fp32x2,
@@ -38,7 +39,7 @@ enum Named {
     Any,
 }
 
-/// What was asked for: of each option the last call.
+/// The options that a test has set: the last call of each.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
     capacity: Option<usize>,
@@ -54,7 +55,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Whether there is such a call now.
+    /// Whether this call exists on the builder that it has now.
     fn has(&self, call: Call, is_maplet: bool) -> bool {
         match call {
             Call::ValueBits(_) => is_maplet,
@@ -80,13 +81,13 @@ impl Asked {
         }
     }
 
-    /// The layout that was named; of a filter the default one, if none was.
+    /// The layout that was named. If none was, a filter has the default one.
     fn layout_name(self) -> Option<&'static str> {
         match self.layout {
             Some(Named::ByName(name)) => Some(name),
             Some(Named::Fp32x2) => Some("Fp32x2"),
             Some(Named::Any) => None,
-            // The values choose that of a maplet that grows.
+            // The layout of a growing maplet follows from the length of its values.
             None if self.grows && self.value_bits.is_some() => None,
             None => Some("Fp16x4"),
         }
@@ -117,10 +118,11 @@ impl Asked {
         assert!(self.rate.is_none_or(|rate| !holds_rate || figures.false_positive_rate <= rate));
     }
 
-    /// Whether this is an error that somebody asked for.
+    /// Whether some option set a size.
     fn is_sized(self) -> bool {
         self.grows || [self.capacity, self.memory, self.snapshot_bytes].iter().any(Option::is_some)
     }
+    /// Whether an option that was set asks for this error.
 
     fn is_asked_for(self, error: &Error) -> bool {
         match *error {
@@ -151,7 +153,7 @@ impl Asked {
     }
 }
 
-/// What was built, by its snapshot, and the figures of it when it is full.
+/// The contents of what was built, by its snapshot, and its figures when it is full.
 type Built = Result<(Contents, Figures), Error>;
 
 fn built<S: Subject>(
@@ -163,8 +165,8 @@ fn built<S: Subject>(
     Ok((built?.contents(), figures(new?.max_capacity)?))
 }
 
-/// Two functions that make these calls one after the other and build, from a builder of fixed size and from one that
-/// grows. Each call may have a builder of another type as its result, so the functions call themselves and each other.
+/// Two functions that make these calls one after the other and then build: one for a builder of fixed size, and one for
+/// a growing builder. A call may return a builder of another type, so the functions call themselves and each other.
 macro_rules! functions {
     ($fixed:ident $growing:ident $builder:ident $value_bits:path, $values_per_key:path) => {
         fn $fixed<L>(builder: $builder<Fixed<L>, StableHashBuilder>, calls: &[Call]) -> Built
@@ -257,7 +259,7 @@ fn call() -> impl Strategy<Value = Call> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, ..cases() })]
 
-    /// What is built is what was asked for last, or there is an error of something that was asked for.
+    /// The builder makes what the last call of each option asked for, or returns an error about an option that was set.
     #[test]
     fn no_option_is_ignored(
         is_maplet: bool,
@@ -284,7 +286,8 @@ proptest! {
     }
 }
 
-/// The figures of a kind for a number of items, of a builder for this number, from 0 on if it grows, and of this memory.
+/// Returns the figures of a kind for a number of items: of a builder for this number, from 0 on if it grows, and of a
+/// builder with this memory.
 fn figures_of(
     kind: Kind,
     most: usize,
@@ -303,11 +306,11 @@ fn figures_of(
 }
 
 thread_local! {
-    /// The file of the panic that this thread waits for; `None` while it waits for none.
+    /// The file in which the panic occurred that this thread waits for; `None` while it waits for none.
     static PANICKED_IN: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// A constructor that panics says where it was called, not where in the crate it failed.
+/// A constructor that panics reports the line of its call, not the line in the crate where it failed.
 #[test]
 fn a_panic_of_a_constructor_names_the_line_of_its_call() {
     let constructors: [fn(); 16] = [
@@ -331,7 +334,7 @@ fn a_panic_of_a_constructor_names_the_line_of_its_call() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         if PANICKED_IN.get().is_none() {
-            // Of another test.
+            // The panic of another test.
             return print(panic);
         }
         let is_here = panic.location().is_some_and(|location| location.file() == file!());
@@ -345,7 +348,7 @@ fn a_panic_of_a_constructor_names_the_line_of_its_call() {
     }
 }
 
-/// New, and after growth to the maximum.
+/// The figures of a builder are those of a new filter, and of one that has grown to its maximum.
 #[test]
 fn figures_are_those_of_what_is_built() {
     for kind in LAYOUTS.into_iter().flat_map(|layout| Kind::all(layout, widths)) {
@@ -380,7 +383,7 @@ fn figures_are_those_of_what_is_built() {
                     is_said || built.stashed().0 > 0,
                     "{kind:?} for {most}: {figures:?}, {bytes} bytes"
                 );
-                // Of what grows, fewer buckets may be split than it may have.
+                // In a growing table, fewer buckets may be split than it may have.
                 let doubled = if kind.value_bits == 0 { 0 } else { 24 << kind.value_bits };
                 let (snapshot, stashed) = (built.bytes().len(), 16 * built.stashed().0);
                 let said = figures.snapshot_bytes + stashed;
@@ -403,7 +406,8 @@ fn figures_are_those_of_what_is_built() {
     }
 }
 
-/// Whatever the size with which growth begins: also where its buckets are for fewer stripes than the memory that they get.
+/// The figures are right whatever the size with which growth begins: also if its buckets are for fewer stripes than
+/// those for which memory is allocated.
 #[test]
 fn figures_of_growth_from_any_size() {
     for first in (0..32_000).step_by(1000) {
@@ -418,15 +422,15 @@ fn figures_of_growth_from_any_size() {
     }
 }
 
-/// The most items that there is room for: for one more, more memory is needed than there may be. The least budget is
-/// named.
+/// A filter has the maximum number of items that its budget allows: for one more item it would need more memory than
+/// the budget. The error names the smallest budget.
 #[test]
 fn a_budget_is_used_up() {
     for kind in LAYOUTS.into_iter().flat_map(|layout| Kind::each(layout, 3)) {
         for bytes in [100, 2000, 50_000, 1_000_000, 20_000_000] {
             let within = |bytes| figures_of(kind, 0, Some(bytes));
             match within(bytes)(0) {
-                // Of what grows, the maximum is given already.
+                // For a growing filter, the maximum is given already.
                 Ok(_) if kind.grows => {}
                 Ok(Figures { capacity, .. }) => {
                     assert!(within(bytes)(capacity).unwrap().memory_bytes <= bytes);
@@ -444,7 +448,8 @@ fn a_budget_is_used_up() {
             }
         }
     }
-    // As many as the snapshot has room for; where memory is bounded as well, the narrower bound counts.
+    // The number of items follows from the bytes of a snapshot. If memory is bounded as well, the narrower bound
+    // counts.
     for bytes in [400, 1232, 40_000] {
         let builder = CuckooFilter::builder().snapshot_bytes(bytes);
         let most = builder.figures(0).unwrap().capacity;
@@ -459,7 +464,7 @@ fn a_budget_is_used_up() {
     }
     let error = CuckooFilter::builder().snapshot_bytes(100).figures(0).unwrap_err();
     assert!(matches!(error, Error::BudgetTooSmall { bytes: 100, .. }), "{error:?}");
-    // Of what grows it is the maximum that follows from the budget, also where growth begins with a capacity.
+    // For a growing filter, the maximum follows from the budget, also if growth begins with a capacity.
     for first in [0, 1000, 100_000] {
         let builder = || CuckooFilter::builder().capacity(first);
         let within = builder().growable().memory_bytes(1 << 26);
@@ -470,7 +475,7 @@ fn a_budget_is_used_up() {
     }
 }
 
-/// As the documentation of the crate says: 21.3 bits for an item in the default layout, and from a million items on up to
+/// The documentation of the crate promises: 21.3 bits per item in the default layout, and from a million items on up to
 /// a twentieth more.
 #[test]
 fn memory_of_an_item_where_a_filter_grows() {

@@ -1,4 +1,4 @@
-//! What users of any collection expect: defaults, layouts by name, iterators, and panics that are caught.
+//! What users of any collection expect: defaults, layouts by name, iterators, and panics that can be caught.
 
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, UnwindSafe, catch_unwind};
@@ -28,7 +28,7 @@ fn a_default_builder_is_that_of_the_type() {
     assert_eq!(Stats::default(), filter(1).stats());
 }
 
-/// The constructors that return no error panic with its message.
+/// A constructor that does not return an error panics with its message.
 #[test]
 fn what_cannot_be_built_is_a_panic() {
     fn panics<T>(build: impl FnOnce() -> T + UnwindSafe, expected: &Error) {
@@ -61,7 +61,8 @@ fn constructors_do_as_the_builder() {
     assert_eq!([new, default.slots(), hashed], [512, 256, 512]);
 }
 
-/// A type that grows has a builder and a first capacity of its own: those of the builder of fixed size, made to grow.
+/// A growing type has a builder and a first capacity of its own. They are those of the builder of fixed size, made to
+/// grow.
 #[test]
 fn types_that_grow_have_all_constructors() {
     const CAPACITY: usize = 100_000;
@@ -119,7 +120,7 @@ fn types_that_grow_have_all_constructors() {
     assert!(slots.iter().all(|&slots| slots >= CAPACITY), "{slots:?}");
 }
 
-/// A struct of the user's derives `Default` where a field is a filter that grows.
+/// A user's struct with a growing filter as a field derives `Default`.
 #[test]
 fn default_is_derived() {
     #[derive(Default)]
@@ -222,7 +223,7 @@ impl BuildHasher for Moody {
     }
 }
 
-/// Whatever takes a lock works afterwards, on every stripe (`clear` and `snapshot` take all).
+/// After the panic, every operation that takes a lock works, on every stripe (`clear` and `snapshot` take all).
 #[test]
 fn a_panic_of_the_hasher_or_of_an_iterator_leaves_the_filter_usable() {
     let hasher = Moody::default();
@@ -261,7 +262,7 @@ fn a_panic_of_the_hasher_or_of_an_iterator_leaves_the_filter_usable() {
     assert!(one.is_empty() && other.is_empty());
 }
 
-/// Each constructor of the table in the crate's documentation is a line of the documentation test.
+/// Each constructor in the table of the crate's documentation is a line of the documentation test.
 #[test]
 fn each_constructor_of_the_table_is_compiled() {
     let crate_docs = include_str!("../../src/lib.rs");

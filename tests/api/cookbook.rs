@@ -1,8 +1,8 @@
-//! The figures of the cookbook, and what it and the README show. Their code runs as documentation tests.
+//! The figures of the cookbook, and the form of the cookbook and the README. Their code runs as documentation tests.
 
 use coucal::CuckooFilter;
 
-/// The cells of a row of a table, without the one that names the row.
+/// Returns the cells of a row of a table, except the one that names the row.
 fn row<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let start = format!("| {name} | ");
     let row = page.lines().find_map(|line| line.strip_prefix(&start));
@@ -30,7 +30,7 @@ fn the_bytes_of_small_filters() {
     assert_eq!(sizes, 5);
 }
 
-/// What a visitor sees is short, and is all there: the hosting site shows lines that rustdoc would hide.
+/// The README is short and complete: the hosting site shows the lines that rustdoc would hide.
 #[test]
 fn the_readme_has_a_thousand_words_and_no_hidden_lines() {
     let readme = include_str!("../../README.md");

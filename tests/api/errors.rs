@@ -1,6 +1,6 @@
-//! What the errors say where they put numbers and names in, and that what those of restoring tell to do works. (The
-//! messages that are constants are in `src/error.rs` alone. Errors of building are tested in `src/sizing.rs`, those
-//! of merging in `tests/snapshots/merge.rs`.)
+//! The messages of errors into which numbers and names are inserted, and the advice in the errors of restoring: it
+//! works. (Constant messages are in `src/error.rs` alone. Errors of building are tested in `src/sizing.rs`, those of
+//! merging in `tests/snapshots/merge.rs`.)
 
 use std::error::Error as _;
 use std::{error, fmt, io};
@@ -31,7 +31,7 @@ impl error::Error for Cause {
     }
 }
 
-/// A reader that fails with this.
+/// A reader that fails with this error.
 impl io::Read for &'static Cause {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         Err(io::Error::other(*self))
@@ -129,12 +129,12 @@ fn what_the_messages_are_put_together_from() {
     ];
     for (error, part) in all {
         assert!(error.to_string().contains(part), "{error}, without {part:?}");
-        // The message says the cause: who prints an error and its sources says nothing twice.
+        // The message contains the cause, so a program that prints an error and its sources prints nothing twice.
         assert!(error.source().is_none(), "{error:?}");
     }
 }
 
-/// What a message says of the call that failed is true of it, and what it says of other calls is said of them.
+/// What a message says about the call that failed is true; and if it mentions other calls, it says so.
 #[test]
 fn messages_speak_of_the_type_at_hand() {
     let fixed = CuckooFilter::builder().capacity(100).hasher(HASHER);
@@ -163,7 +163,7 @@ fn messages_speak_of_the_type_at_hand() {
     assert!(misleading.is_empty(), "{misleading:#?}");
 }
 
-/// Of a filter whose type is not that of the snapshot, by each way.
+/// Returns the error of restoring as a filter of another type than that of the snapshot, by each way.
 fn refused<L: Storage>(bytes: &[u8]) -> Error {
     let error = Filter::<L>::from_bytes(bytes, HASHER).unwrap_err();
     let snapshot = Snapshot::from_bytes(bytes).unwrap();
@@ -188,12 +188,12 @@ fn what_the_errors_of_restoring_tell_to_do_works() {
     let other = StableHashBuilder::new(8);
     let error = Filter::<Fixed<Fp16x4>>::from_bytes(fixed, other).unwrap_err();
     assert_eq!(error, Error::OtherHasher);
-    // The type and the layout or any, with the hasher that it had.
+    // The type, and the layout or any layout, with the hasher of the snapshot.
     assert!(Filter::<Fixed<Fp16x4>>::from_bytes(fixed, HASHER).unwrap().contains("egg"));
     assert!(AnyCuckooFilter::from_bytes(fixed, HASHER).unwrap().contains("egg"));
     assert!(Grows::from_bytes(grown, HASHER).unwrap().contains("egg"));
 
-    // `restore` leaves to its reader what `from_bytes` refuses.
+    // `restore` leaves to its reader the bytes that make `from_bytes` fail.
     let longer = [grown, b"more"].concat();
     let error = Grows::from_bytes(&longer, HASHER).unwrap_err();
     assert_eq!(error, Error::TrailingBytes { bytes: 4 });

@@ -1,5 +1,5 @@
-//! Keys as programs have them: short strings, tuples, integers, paths, numbers as text. Each family is a numbered set of
-//! distinct keys, of which a hasher sees one at a time.
+//! Keys that are typical of programs: short strings, tuples, integers, paths, numbers as text. Each family is a
+//! numbered set of distinct keys; a hasher sees one key at a time.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -10,7 +10,7 @@ use crate::common::random;
 /// The name of a family, and the hashes of its keys, in the order of their numbers.
 pub type Family<S> = (&'static str, Box<dyn Fn(&S) -> Vec<u64>>);
 
-/// So many keys, by their numbers.
+/// Makes a family of `len` keys from their numbers.
 fn family<S: BuildHasher, K: Hash>(
     name: &'static str,
     len: usize,
@@ -19,7 +19,8 @@ fn family<S: BuildHasher, K: Hash>(
     (name, Box::new(move |hasher| (0..len).map(|i| hasher.hash_one(key(i))).collect()))
 }
 
-/// Strings of characters from a set of 64: all of one character, all of two, and so on.
+/// Returns a string of characters from a set of 64. The numbers from 0 on give all strings of one character, then all
+/// of two, and so on.
 fn text(mut number: usize) -> String {
     let set = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_>";
     let mut text = String::new();
@@ -33,12 +34,12 @@ fn text(mut number: usize) -> String {
     }
 }
 
-/// Of these some thousand, half of them of three characters.
+/// Returns one of some thousand of these strings, half of which have three characters.
 fn word(number: usize) -> String {
     text(if number.is_multiple_of(2) { 64 + 6 * number } else { 5000 + 500 * number })
 }
 
-/// Zeros but for one byte, of every length to 64.
+/// Returns byte strings of every length up to 64 that are 0 except for one byte.
 fn one_byte() -> Vec<Vec<u8>> {
     let mut keys = Vec::new();
     for length in 0..=64 {
@@ -52,7 +53,7 @@ fn one_byte() -> Vec<Vec<u8>> {
     keys
 }
 
-/// Noise, also with one bit flipped.
+/// Returns random byte strings, and each with one bit flipped.
 fn one_bit() -> Vec<Vec<u8>> {
     let mut random = random(37);
     let mut keys = Vec::new();
@@ -76,7 +77,7 @@ fn about_zero(i: usize) -> isize {
     i.cast_signed() - (MANY / 2).cast_signed()
 }
 
-/// All families, each of some 2^16 to 2^19 keys.
+/// Returns all families, each of some 2^16 to 2^19 keys.
 pub fn families<S: BuildHasher + 'static>() -> Vec<Family<S>> {
     #[derive(Hash)]
     struct Person {

@@ -1,6 +1,6 @@
-//! Both hashers on keys as programs have them: no two hash alike, and the filter reports absent ones at the
-//! stated rate. Every filter has a seed of its own. The stable hash is the one that docs/format.md defines, and the keyed
-//! one SipHash-1-3.
+//! Both hashers on keys that are typical of programs: no two keys have the same hash, and a filter reports absent keys
+//! at the stated rate. Every filter has a seed of its own. The stable hash is the one that docs/format.md defines, and
+//! the keyed one is SipHash-1-3.
 //!
 //! The seeds are random, so each test bounds the odds that it fails by chance.
 
@@ -22,7 +22,7 @@ use crate::common::{Layout, hashes, is_expected, random, usually};
 
 type Seed = DefaultHashBuilder;
 
-/// Pairs that have all 64 bits in common. Only what shares the lowest bits with another is sorted.
+/// Counts pairs that agree in all 64 bits. Sorts only hashes that share their lowest bits with another.
 fn equal_pairs(hashes: &[u64]) -> usize {
     const BITS: usize = 1 << 22;
     let [mut once, mut again] = [0; 2].map(|_| vec![0_u64; BITS / 64]);
@@ -37,12 +37,12 @@ fn equal_pairs(hashes: &[u64]) -> usize {
     few.chunk_by(|a, b| a == b).map(|equal| equal.len() * (equal.len() - 1) / 2).sum()
 }
 
-/// No two keys of a family hash alike; a quarter of each family is stored and the others are looked up: they are
-/// reported at the stated rate.
+/// No two keys of a family have the same hash. A quarter of each family is stored, and the others are looked up: they
+/// are reported at the stated rate.
 ///
-/// Under one seed, or four for the families of 2^16 keys; on a long run under four times as many. A hasher that tells
-/// keys apart has two of the largest family that hash alike, in ten seeds, by chance once in 5 * 10^7 runs, and such a
-/// pair twice once in 10^15: so one pair passes, and two do not.
+/// A family is hashed under one seed; those of 2^16 keys under four; in a long run under four times as many. By chance,
+/// a good hasher gives two keys of the largest family the same hash, under ten seeds, once in 5 * 10^7 runs; two such
+/// pairs once in 10^15. So one pair passes, and two do not.
 #[test]
 fn keys_are_told_apart_and_absent_ones_reported_at_the_stated_rate() {
     of_families(Seed::default);
@@ -70,7 +70,7 @@ fn of_families<S: BuildHasher + 'static>(mut hasher: impl FnMut() -> S) {
     }
 }
 
-/// Bytes of every length, under several seeds.
+/// Hashes bytes of every length, under several seeds.
 #[test]
 fn the_stable_hash_is_that_of_the_page() {
     let mut random = random(47);
@@ -83,7 +83,7 @@ fn the_stable_hash_is_that_of_the_page() {
     }
 }
 
-/// Bytes of every length, in two parts, under several keys.
+/// Hashes bytes of every length, in two parts, under several keys.
 #[test]
 fn the_keyed_hash_is_siphash_1_3() {
     let mut random = random(53);
@@ -102,7 +102,7 @@ fn the_keyed_hash_is_siphash_1_3() {
     }
 }
 
-/// Filters of each type come back with the key, and with no other: restored, as a view, and merged.
+/// Filters of each type can be read again with their key, and with no other: restored, as a view, and merged.
 #[test]
 fn what_has_a_key_comes_back_with_it_alone() {
     let key: [u8; 16] = random(59).random();
@@ -151,8 +151,8 @@ fn what_has_a_key_comes_back_with_it_alone() {
     assert_eq!(refused.err(), Some(Error::OtherHasher));
 }
 
-/// Filters of each type come back without a hasher, restored and as a view, and with no hasher; and what has one does
-/// not come back without it.
+/// Filters of each type that have no hasher can be read again without one, restored and as a view, and not with a
+/// hasher; and a filter that has a hasher cannot be read without it.
 #[test]
 fn what_was_hashed_elsewhere_comes_back_without_a_hasher() {
     let hashes: Vec<u64> = hashes(77).take(500).collect();
@@ -197,7 +197,8 @@ fn what_was_hashed_elsewhere_comes_back_without_a_hasher() {
     assert_eq!(CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, NoHasher).err(), refused);
 }
 
-/// Whoever knows the seed finds by trial a key that is taken for another one; with a secret key it is a key like others.
+/// With a known seed, trials find a key that is taken for another one. With a secret key, the same two keys are told
+/// apart.
 #[test]
 fn what_collides_under_a_known_seed_does_not_under_a_secret_key() {
     fn with_item<S: BuildHasher>(hasher: S, item: &str) -> CuckooFilter<Fp16x4, S> {
@@ -214,7 +215,8 @@ fn what_collides_under_a_known_seed_does_not_under_a_secret_key() {
     assert!(!with_item(secret, "order-7").contains(&forged));
 }
 
-/// As the crate's documentation says of keys of several types. (What the stable hasher does, its unit tests show.)
+/// Keys of several types have the same hash or not, as the crate's documentation says. (The unit tests of the stable
+/// hasher show what it does.)
 #[test]
 fn the_type_of_a_key_is_part_of_it() {
     let default = Seed::default();
@@ -224,7 +226,7 @@ fn the_type_of_a_key_is_part_of_it() {
 }
 
 /// A thousand filters of one thread, a thousand that are each made in a thread of its own, and some of clones of one
-/// builder: two seeds meet by chance once in 10^13 runs.
+/// builder have different seeds. Two seeds are equal by chance once in 10^13 runs.
 #[test]
 fn every_filter_has_a_seed_of_its_own() {
     let hash = || CuckooFilter::with_capacity(0).hash_of("egg");

@@ -1,4 +1,4 @@
-//! What depends on the type that names a layout: the other tests are compiled for the layout that is chosen
+//! Behaviour that depends on the type that names a layout. The other tests are compiled for the layout that is chosen
 //! at run time, and run for each.
 
 use coucal::{
@@ -8,7 +8,7 @@ use coucal::{
 
 use crate::common::{HASHER, Item, LAYOUTS, Layout, Subject};
 
-/// Runs a function that is generic over the layout for the layout of this name.
+/// Runs a function that is generic over the layout, for the layout with this name.
 macro_rules! with_type {
     ([$layout:ident $run:ident] $($name:ident)*) => {
         match $layout.name {
@@ -66,7 +66,7 @@ fn what_grows_is_that_of_the_layout(layout: Layout) {
 
 const VALUE_BITS: u32 = 3;
 
-/// What it answers to some operations, and its figures and its bytes after them.
+/// Returns the answers of the subject to some operations, and its figures and its bytes after them.
 fn outcome<S: Subject + ?Sized>(subject: &S) -> String {
     let top = (1 << subject.value_bits()) - 1;
     let item = |n: u64| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15), n as u32 & top);
@@ -91,7 +91,7 @@ fn outcome<S: Subject + ?Sized>(subject: &S) -> String {
     format!("{:?}", (stored, answers, found, figures, rate, subject.stashed(), subject.bytes()))
 }
 
-/// Only what it calls is compiled for each type: a `dyn Subject` of each would have all methods.
+/// Compiles only what it calls for each type: a `dyn Subject` of each type would have all methods.
 fn are_alike<S: Subject>(
     of_type: &S,
     chosen: &dyn Subject,

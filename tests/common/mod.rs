@@ -1,4 +1,4 @@
-//! What several tests need: a test for each layout, hashes, and how long a test runs.
+//! Tools of several tests: a test for each layout, hashes, and the length of a run.
 
 pub use coucal_reference::{
     Filter, HASHER, Item, Kind, LAYOUTS, LEAST_BUCKETS, Layout, Maplet, Random, Subject, hashes,
@@ -12,8 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use coucal::{AnyLayout, Error, Growable, Prehashed, Storage};
 use coucal_reference::format::{Class, Value};
 
-/// Makes a test for each layout of each of these functions, which have it as an argument:
-/// `name::Fp16x4` and so on.
+/// Makes a test for each layout of each of these functions, which have the layout as an argument: `name::Fp16x4` and so
+/// on.
 macro_rules! of_each_layout {
     ($($test:ident)*) => {
         of_each_layout! {
@@ -35,33 +35,33 @@ macro_rules! of_each_layout {
     };
 }
 
-/// As `of_each_layout`, for the layouts of filters that grow.
+/// As `of_each_layout`, for the layouts of growing filters.
 macro_rules! of_each_growing_layout {
     ($($test:ident)*) => {
         of_each_layout!(@tests [Fp12x5 Fp16x4 Fp21x3 Fp32x2] $($test)*);
     };
 }
 
-/// A filter that grows.
+/// A growing filter.
 pub type Growing = Filter<Growable<AnyLayout>>;
 
-/// `COUCAL_LONG`, the length of a long run: 1 or more.
+/// Returns the length of a long run, 1 or more, from `COUCAL_LONG`; `None` if it is not set.
 fn length_of_run() -> Option<u64> {
     let length = std::env::var("COUCAL_LONG").ok()?;
     Some(length.parse().expect("COUCAL_LONG is a number"))
 }
 
-/// The usual number or, with `COUCAL_LONG`, the one for a long run.
+/// Returns the first number or, with `COUCAL_LONG`, the second.
 pub fn usually<T>(usual: T, long: T) -> T {
     if length_of_run().is_some() { long } else { usual }
 }
 
-/// The usual number of repetitions or, with `COUCAL_LONG=n`, n times that for a long run.
+/// Returns `usual` or, with `COUCAL_LONG=n`, n times `long`: numbers of repetitions.
 pub fn repetitions(usual: u64, long: u64) -> u64 {
     length_of_run().map_or(usual, |length| length * long)
 }
 
-/// The lengths of values that the tests have, as far as they fit, and the longest.
+/// Returns the lengths of values with which tests run, as far as they are possible, and the longest one.
 pub fn widths(longest: u32) -> Vec<u32> {
     let shorter = usually(&[1, 8][..], &[1, 4, 8, 16]).iter().copied();
     shorter.filter(|&bits| bits < longest).chain([longest]).collect()
@@ -71,7 +71,7 @@ pub fn default_layout() -> Layout {
     Layout::named("Fp16x4")
 }
 
-/// Inserts until one fails, and says how many went in.
+/// Inserts until an insert fails, and returns the number of inserted items.
 pub fn fill<L: Storage, S>(
     filter: &coucal::Filter<L, S>,
     hashes: impl Iterator<Item = u64>,
@@ -79,13 +79,13 @@ pub fn fill<L: Storage, S>(
     hashes.take_while(|&hash| filter.insert(&Prehashed(hash)).is_ok()).count()
 }
 
-/// The right to the cores: no two tests of threads run at once.
+/// Waits until no other test of threads runs: no two of them run at once.
 pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One writer less when it is dropped, also where an assertion fails: then the readers end.
+/// Counts one writer less when it is dropped, also where an assertion fails, so that the readers end.
 pub struct Stopped<'a>(pub &'a AtomicUsize);
 
 impl Drop for Stopped<'_> {
@@ -103,7 +103,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// How many entries there are of each class and value, as its snapshot says.
+/// Returns the number of entries of each class and value, from a snapshot.
 pub fn entries(subject: &dyn Subject) -> BTreeMap<(Class, Value), usize> {
     let mut sums = BTreeMap::new();
     for ((class, value, _), copies) in subject.contents().copies {
@@ -112,7 +112,7 @@ pub fn entries(subject: &dyn Subject) -> BTreeMap<(Class, Value), usize> {
     sums
 }
 
-/// After a merge, every class has as many copies of each value as both together had.
+/// Checks that after a merge every class has as many copies of each value as both subjects had together.
 pub fn check_merge(one: &dyn Subject, other: &dyn Subject) {
     let mut expected = entries(one);
     for (entry, copies) in entries(other) {
@@ -125,11 +125,12 @@ pub fn check_merge(one: &dyn Subject, other: &dyn Subject) {
     assert_eq!(entries(one), expected);
 }
 
-/// How far a number of rare, independent events may be from the one expected: further by chance once in 10^12 times, so
-/// less than once in 10^9 runs of all tests. Where they come in groups, each of them has up to `together`.
+/// Returns how far a number of rare, independent events may be from the expected number. It is further away by chance
+/// once in 10^12 times, so less than once in 10^9 runs of all tests. If the events come in groups, a group has up to
+/// `together` events.
 ///
-/// Bernstein's inequality: a sum of independent terms, each of which is at most m, is t above its mean with odds of
-/// exp(-t^2 / (2v + 2mt/3)) at most, where v is the variance.
+/// Bernstein's inequality: take a sum of independent terms, each of which is at most m, with the variance v. It exceeds
+/// its mean by t with odds of at most exp(-t^2 / (2v + 2mt/3)).
 pub fn scatter(expected: f64, together: f64) -> f64 {
     // Above or below.
     let odds = 2e12_f64.ln();
@@ -137,7 +138,8 @@ pub fn scatter(expected: f64, together: f64) -> f64 {
     third + (third * third + 2.0 * odds * together * expected).sqrt()
 }
 
-/// As many rare, independent events were counted as are expected, but for what chance does, and for this share of them.
+/// Checks that the counted number of rare, independent events is the expected one, except for chance and for the share
+/// `share` of it.
 pub fn is_expected(counted: usize, expected: f64, share: f64, what: &str) {
     println!("{what}: {counted} counted, {expected:.1} expected");
     let most = scatter(expected, 1.0) + share * expected;
@@ -145,18 +147,19 @@ pub fn is_expected(counted: usize, expected: f64, share: f64, what: &str) {
     assert!(off <= most, "{what}: {counted} counted, {expected} expected, {most} more or less");
 }
 
-/// By how much the load may be above the target in a table of 1,024 buckets or more: by the margin of one point, by as
-/// much again where samples differ, and by what comes before growth.
+/// Returns by how much the load may exceed the target in a table of 1,024 buckets or more: by the margin of one point,
+/// by as much again where samples differ, and by what comes before growth.
 ///
-/// One of 32 inserts looks at the load, by chance, and lets the table grow by what 64 inserts need at most: as many
-/// inserts as r are behind with odds of exp(-0.0254 r), where exp(0.0254) is the root of x (31/32 + 1/(32 x^64)) = 1.
-/// For 1,600 these are 2 * 10^-18, and less than 10^-12 for any of 100,000 inserts.
+/// One of 32 inserts, chosen at random, looks at the load, and lets the table grow by at most what 64 inserts need. At
+/// least r inserts are behind with odds of exp(-0.0254 r), where exp(0.0254) is the root of
+/// `x (31/32 + 1/(32 x^64)) = 1`.
+/// For 1,600 inserts these odds are 2 * 10^-18, and less than 10^-12 for any of 100,000 inserts.
 pub fn load_above(slots: usize) -> f64 {
     0.02 + 1600.0 / slots as f64
 }
 
-/// A snapshot is as docs/format.md shows it: each line after this mark has an offset, bytes, and two spaces
-/// before what they mean. Bytes that are on no line are 0.
+/// Checks that a snapshot is as docs/format.md shows it. Each line after `mark` has an offset, bytes, and two spaces
+/// before their meaning. Bytes that are on no line are 0.
 pub fn is_on_the_page(mark: &str, written: &[u8]) {
     let page = include_str!("../../docs/format.md");
     let (_, from) = page.split_once(mark).expect("the start of the example");
@@ -177,7 +180,7 @@ pub fn is_on_the_page(mark: &str, written: &[u8]) {
     assert!(bytes == written, "docs/format.md shows other bytes; these are right: {:#?}", right());
 }
 
-/// Where a batch stopped, how many items it had stored, and why.
+/// Returns where a batch stopped, how many items it had stored, and why it stopped.
 #[expect(clippy::needless_pass_by_value, reason = "what `expect_err` returns")]
 pub fn stopped(error: Error) -> (usize, usize, Error) {
     let Error::Stopped { index, stored, cause } = error else { panic!("{error}") };

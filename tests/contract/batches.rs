@@ -1,5 +1,5 @@
-//! Batches that a panic ends, or a wrong number of answers. (What else they do, the operations of `tests/exact` and
-//! `tests/operations` show, among them batches that end at an item for which there is no room.)
+//! Batches that end by a panic, or that get a wrong number of answers. (The operations of `tests/exact` and
+//! `tests/operations` show all else, including batches that end at an item for which there is no free slot.)
 
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -7,11 +7,12 @@ use std::thread;
 
 use coucal::{Candidates, CuckooFilter, CuckooMaplet, Error};
 
-/// How many items a batch looks ahead: not part of the API, and so only a hint which lengths matter.
+/// The number of items that a batch looks ahead. It is not a part of the API, and so only a hint at the lengths that
+/// matter.
 const DISTANCE: usize = 32;
 const LONGEST: usize = 4 * DISTANCE + 3;
 
-/// With too few answers or too many nothing is done, and nothing written.
+/// With too few or too many answers, a batch does nothing and writes nothing.
 #[test]
 fn a_batch_needs_as_many_answers_as_items() {
     let filter = CuckooFilter::with_capacity(100);
@@ -35,7 +36,7 @@ fn a_batch_needs_as_many_answers_as_items() {
     }
 }
 
-/// An item whose hash cannot be had, or a number.
+/// A number, or an item whose hash panics.
 struct Key(Option<usize>);
 
 impl Hash for Key {
@@ -46,18 +47,18 @@ impl Hash for Key {
     }
 }
 
-/// With the same hashes in every run.
+/// Its hashes are the same in every run.
 type Filter = CuckooFilter<coucal::Fp16x4, BuildHasherDefault<DefaultHasher>>;
 
-/// Of a batch in which the hash of one item panics, the items before it are done but for the last few, which were to be
-/// done after their hashes and those ahead of them were taken. The answers say which. Nothing else has changed: no lock
-/// is held, and all goes on.
+/// If the hash of one item of a batch panics, the items before it are done, except the last few, which the batch would
+/// have done after hashing that item and those ahead of them. The answers tell which. Nothing else has changed: no lock
+/// is held, and all operations still work.
 #[test]
 fn a_panic_in_a_batch() {
     type Batch = fn(&Filter, &[Key], &mut [bool]) -> Result<(), Error>;
 
     let key = |place| Key(Some(place));
-    // Whether it writes answers, and whether the items are there before it and after it.
+    // Whether the batch writes answers, and whether the items are there before it and after it.
     let batches: [(Batch, bool, [bool; 2]); 4] = [
         (|filter, batch, _| filter.insert_many(batch), false, [false, true]),
         (
@@ -88,7 +89,7 @@ fn a_panic_in_a_batch() {
         let done = if before == after { answered } else { filter.len().abs_diff(first) };
         assert!(at.saturating_sub(DISTANCE) <= done && done <= at, "{done} of {at}");
         assert!(answers.into_iter().eq((0..length).map(|place| answering && place < done)));
-        // From another thread, which would wait for a lock that was left.
+        // Called from another thread, which would wait for a lock that is still held.
         thread::scope(|scope| {
             scope.spawn(|| {
                 for place in 0..length {

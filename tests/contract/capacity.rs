@@ -1,7 +1,7 @@
-//! How many slots a filter of some capacity has, and which capacities are refused.
+//! The number of slots of a filter with some capacity, and the capacities that are refused.
 //!
-//! The reference works them out from what the documentation of the layouts states: a table sized for one item less, or
-//! 1 % smaller, is noticed.
+//! The reference computes them from the documentation of the layouts. So a table for one item less, or 1 % smaller,
+//! fails the test.
 
 use coucal::Error;
 use coucal_reference::format;
@@ -20,7 +20,7 @@ fn every_capacity_has_the_slots_it_needs(layout: Layout) {
     for capacity in (0..2000).chain((2000..50_000).step_by(41)) {
         assert_eq!(slots(capacity), expected_slots(capacity), "capacity {capacity}");
     }
-    // The last capacity of one table and the first of the next one.
+    // Finds the last capacity of one table and the first of the next one.
     for near in [1000, 12_345, 100_000, 1_000_000, 5_000_000] {
         let table = expected_slots(near);
         let next = (near..near + 100)
@@ -31,8 +31,8 @@ fn every_capacity_has_the_slots_it_needs(layout: Layout) {
     }
 }
 
-/// A stripe counts its slots in 32 bits, and there are up to 2^12 stripes: no table of more than
-/// 2^44 slots is built, whether or not the memory can be had. At one of these the bound was once computed wrongly, in
+/// A stripe counts its slots in 32 bits, and there are up to 2^12 stripes. So a table of more than 2^44 slots is
+/// refused, whether or not there is memory for it. At one of these capacities the bound was once computed wrongly, in
 /// floating point.
 fn too_many_slots_are_refused(layout: Layout) {
     let build = |capacity| layout.filters().capacity(capacity).build();
@@ -43,7 +43,7 @@ fn too_many_slots_are_refused(layout: Layout) {
     for capacity in capacities.into_iter().filter_map(|items| usize::try_from(items).ok()) {
         assert_eq!(build(capacity).err(), overflow(capacity));
     }
-    // A table of fewer slots may be refused for want of memory, and for nothing else.
+    // A table of fewer slots may be refused for lack of memory, and for no other reason.
     let capacity = usize::try_from((1_u64 << 44) / 4 * 3).unwrap_or(usize::MAX);
     let error = build(capacity).err();
     assert!(matches!(error, None | Some(Error::OutOfMemory { .. })), "{error:?}");

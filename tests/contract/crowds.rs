@@ -11,7 +11,7 @@ of_each_layout! {
     a_table_for_several_values_is_restored
 }
 
-/// For keys of so many values: a filter, or with values of some bits a maplet.
+/// Builds a table for keys with `per_key` values: a filter, or a maplet with values of `value_bits` bits.
 fn built(
     layout: Layout,
     pairs: usize,
@@ -28,15 +28,15 @@ fn built(
     Ok((Box::new(builder.build()?), figures))
 }
 
-/// So many pairs, of each key as many as `per_key` says. Their values differ as far as there are values.
+/// Makes `count` pairs, with `per_key` pairs for each key. Their values differ, as far as there are different values.
 fn pairs(count: usize, per_key: u32, value_bits: u32) -> Vec<Item> {
     let top = (1 << value_bits) - 1;
     let values = |hash| (0..per_key).map(move |n| (hash, n & top));
     hashes(3).flat_map(values).take(count).collect()
 }
 
-/// At the capacity, with keys of as many values as were said; and several times as many are stashed in a table that was
-/// not told.
+/// At the capacity, if keys have as many values as the builder was told, no more is stashed than is stated. A table
+/// that was not told stashes several times as much.
 fn no_more_is_stashed_than_is_said(layout: Layout) {
     let (slots, count) = (layout.slots as u32, usually(20_000, 200_000));
     let of_maplet = layout.longest_values().min(5);
@@ -71,7 +71,7 @@ fn no_more_is_stashed_than_is_said(layout: Layout) {
             let error = built(layout, count, values_per_key, value_bits).err().unwrap();
             let Error::ValuesPerKeyOutOfRange { max, other, .. } = error else { panic!("{error}") };
             assert_eq!(max, 4 * slots);
-            // It names one that can be built, if there is one.
+            // The error names a layout that can be built, if there is one.
             let can = |name| built(Layout::named(name), count, values_per_key, value_bits).is_ok();
             assert_eq!(
                 other,
@@ -81,7 +81,8 @@ fn no_more_is_stashed_than_is_said(layout: Layout) {
     }
 }
 
-/// With its capacity and its size; and with no other, of this kind or of that of a table for distinct keys.
+/// Such a table is restored with its capacity and its size, and with no other: neither one of this kind, nor one of the
+/// kind of a table for distinct keys.
 fn a_table_for_several_values_is_restored(layout: Layout) {
     for value_bits in [0, 2] {
         let per_key = layout.slots as u32;
@@ -94,7 +95,7 @@ fn a_table_for_several_values_is_restored(layout: Layout) {
         let read = judged(&bytes).unwrap();
         assert_eq!((read.capacity, read.items()), (300, 300));
         assert!(number(&bytes, at::WORDS) as usize * layout.slots > 400);
-        // Too small a capacity for the size, too large a one, and two that differ.
+        // A capacity that is too small for the size, one that is too large, and two that differ.
         for capacities in [[30, 30], [100_000, 100_000], [300, 301]] {
             let other = forged(&bytes, |bytes| {
                 put(bytes, at::CAPACITY, capacities[0]);
@@ -111,7 +112,7 @@ fn a_table_for_several_values_is_restored(layout: Layout) {
     }
 }
 
-/// In the default layout, with values of 6 bits, for a million pairs: as the documentation of the builder says.
+/// The documentation of the builder says so: in the default layout, with values of 6 bits, for a million pairs.
 #[test]
 fn figures_of_keys_with_several_values() {
     for (values_per_key, expected) in [
@@ -130,7 +131,8 @@ fn figures_of_keys_with_several_values() {
     }
 }
 
-/// As many as it has room for with free slots for them: with less load than without.
+/// The table has as many items as its budget allows, with the free slots that crowds need: so its load is lower than
+/// without crowds.
 #[test]
 fn a_budget_leaves_room_for_several_values() {
     for bytes in [20_000, 1_000_000] {

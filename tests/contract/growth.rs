@@ -1,7 +1,7 @@
-//! What a filter that grows promises: it needs no size, nothing is lost, it is never full below the greatest
-//! capacity, its load is high at every size, and it tells its rate of false positives.
+//! The promises of a growing filter: it needs no size, nothing is lost, it is never full below its maximum capacity,
+//! its load is high at every size, and it states its rate of false positives.
 //!
-//! No other thread takes part, so what a test does depends on its seed alone.
+//! Each test has one thread, so what it does depends on its seed alone.
 
 use coucal::{Error, Prehashed};
 use rand::RngExt;
@@ -11,11 +11,11 @@ use crate::common::{
     usually, widths,
 };
 
-/// The bytes that a filter has besides its words: locks, counters and versions, and itself.
+/// The maximum number of bytes that a filter has besides its words: locks, counters, versions, and itself.
 const MOST_BESIDES: usize = 48 << 10;
-/// A part of the table that growth allocates at once.
+/// The bytes that growth allocates at once for a part of the table.
 const PART: usize = 16 << 10;
-/// The buckets that a filter begins with of which no size is said.
+/// The number of buckets with which a filter begins if no size is given.
 const FIRST_BUCKETS: usize = 128;
 
 of_each_growing_layout! {
@@ -26,14 +26,14 @@ of_each_growing_layout! {
     reserved_room_is_enough
 }
 
-/// A filter of which no size is said.
+/// Makes a filter without a given size.
 fn endless(layout: Layout) -> Growing {
     layout.filters().growable().build().expect("memory for a test")
 }
 
-/// Every item is found, all are counted, and the rate is the one that was stated for their number before, at each size
-/// from the first to many thousands of items. When the filter was cleared and is filled again, its items are known
-/// better, and it says so.
+/// At each size from the first to many thousands of items, every item is found, all are counted, and the rate is the
+/// one that was stated in advance for this number. After the filter was cleared, it knows more of new items, and its
+/// rate says so.
 fn no_size_is_needed(layout: Layout) {
     let filter = endless(layout);
     assert_eq!(filter.slots(), FIRST_BUCKETS * layout.slots);
@@ -52,7 +52,7 @@ fn no_size_is_needed(layout: Layout) {
         assert!(wanted < 20_000 || (rate / stated - 1.0).abs() < 0.03, "{rate}, not {stated}");
         is_estimated(layout, &filter, rate);
     }
-    // What splits have doubled goes with nothing else, and stays.
+    // Entries that splits have doubled are removed with no other item, and stay.
     let mut removed = vec![false; items.len()];
     assert_eq!(filter.remove_many(Prehashed::slice(&items), &mut removed), Ok(items.len()));
     assert!(filter.is_empty());
@@ -64,11 +64,11 @@ fn no_size_is_needed(layout: Layout) {
     is_estimated(layout, &filter, again);
 }
 
-/// By how much the present rate may be misjudged, which is estimated from 2^14 buckets.
+/// Checks the present rate against the exact one, within the error of its estimate, which is from 2^14 buckets.
 ///
-/// Of the entries there as many weigh most as there were items at the first size, and of each doubling twice as many weigh
-/// half. In proportion to the sum, where each doubling has one share, the variance is three of the oldest entries' and
-/// the greatest term one of them (see `scatter`).
+/// The oldest entries weigh most: there are as many as there were items at the first size. Each doubling has twice as
+/// many entries, which weigh half. If an oldest entry weighs 1, each doubling adds the same to the sum, the variance is
+/// three times that of the oldest entries, and the greatest term is 1 (see `scatter`).
 fn is_estimated(layout: Layout, filter: &Growing, exact: f64) {
     let buckets = (filter.slots() / layout.slots) as f64;
     let sampled = (16_384.0 / buckets).min(1.0);
@@ -80,7 +80,7 @@ fn is_estimated(layout: Layout, filter: &Growing, exact: f64) {
     assert!((now / exact - 1.0).abs() < 0.001 + chance, "{now}, not {exact}: {filter:?}");
 }
 
-/// From any first capacity to any greatest one, none is full before its time; beyond it, it is full at some time.
+/// From any first capacity to any maximum, no filter is full too early; beyond the maximum, it is full at some time.
 fn the_greatest_capacity_is_reached(layout: Layout) {
     let mut random = random(layout.bits.into());
     let mut small = || {
@@ -94,9 +94,9 @@ fn the_greatest_capacity_is_reached(layout: Layout) {
         assert_eq!(fill(&filter, items().take(most)), most, "{filter:?}, seed {seed}");
         assert_eq!(filter.len(), most);
         let stored = most + fill(&filter, items().skip(most));
-        // It has grown as far as it may, and is full now.
+        // The filter has grown as far as it may, and is full now.
         let (slots, memory) = (filter.slots(), filter.memory_bytes());
-        // With room for what splits have doubled.
+        // With free slots for the entries that splits have doubled.
         let least = layout.growing(most, most).slots();
         assert!((least..=least * 7 / 6).contains(&slots), "{least}: {filter:?}");
         let more = items().skip(stored).take(20);
@@ -105,21 +105,22 @@ fn the_greatest_capacity_is_reached(layout: Layout) {
         assert_eq!(filter.len(), stored + 20 - refused, "what fails changes nothing");
         assert_eq!((filter.slots(), filter.memory_bytes()), (slots, memory));
         assert!(items().take(stored).all(|hash| filter.contains(&Prehashed(hash))));
-        // What it grows with, and in a large table some points more: then the searches go far.
+        // The load with which it grows, and in a large table some points more: then the searches go far.
         let load = filter.load_factor() + filter.stats().stashed_entries as f64 / slots as f64;
         let more = if most >= 40_000 { 0.04 } else { 0.0 };
         assert!(slots < 1 << 10 || load >= layout.target() + more, "{load}: {filter:?}");
     }
 }
 
-/// However an item is stored, at every insert: not below the target from the first growth on, nor far above it while it
-/// may grow. (A search for room that fails would let it grow later, by thirteen points or more.) Maplets, whatever is
-/// left of the extra bits, by which inserts take turns to look at the load; and filters with the target of the builder.
+/// At every insert, however an item is stored, the load is not below the target from the first growth on, nor far above
+/// it while the filter may grow. (If only a failed search for a free slot made the table grow, it would grow later, by
+/// thirteen points or more.) Tested with maplets of any number of extra bits, by which inserts take turns to look at
+/// the load, and with filters that have the builder's target.
 fn the_load_stays_at_the_target(layout: Layout) {
     let kinds = Kind::all(layout, widths).into_iter();
-    // With one extra bit it begins with a table that can come so far.
+    // With one extra bit, a maplet begins with a table that can grow as far as this.
     for kind in kinds.filter(|kind| kind.grows && layout.extra_bits(kind.value_bits) > 1) {
-        // From 32 buckets on, or as far as short rings go.
+        // From 32 buckets on, or as far as short rings allow.
         let (first, most, beyond) =
             if kind.value_bits == 0 { (1, 100_000, 0) } else { (40_000, 79_800, 100) };
         let subject = kind.build(first, most);
@@ -132,7 +133,7 @@ fn the_load_stays_at_the_target(layout: Layout) {
     }
 }
 
-/// From more slots than these on, to the maximum.
+/// Checks the load from more than `from` slots on, to the maximum.
 fn stays_at(layout: Layout, target: f64, subject: &dyn Subject, from: usize) {
     let (most, top) = (subject.max_capacity(), subject.value_bits().min(1));
     let mut grown = 0;
@@ -147,10 +148,10 @@ fn stays_at(layout: Layout, target: f64, subject: &dyn Subject, from: usize) {
             continue;
         }
         grown += 1;
-        // Without those that splits have doubled, and else with them.
+        // First without the entries that splits have doubled, then with them.
         let (items, load) = (subject.len() as f64 / slots as f64, subject.load_factor());
-        // Growth goes by the load of the whole table at every 64th of its size at the least, and in a small table at
-        // every bucket. A stashed entry counts for 16 slots.
+        // Growth follows the load of the whole table, at least at every 64th of its size, and at every bucket in a
+        // small table. A stashed entry counts as 16 slots.
         let least = target * (1.0 - 1.0 / (slots / layout.slots).min(64) as f64);
         let load_with_stash = items.max(load) + 16.0 * subject.stashed().0 as f64 / slots as f64;
         assert!(load_with_stash >= least, "{load}, less than {least}: {subject:?}");
@@ -160,9 +161,9 @@ fn stays_at(layout: Layout, target: f64, subject: &dyn Subject, from: usize) {
     assert!(grown * 4 > most, "most of it after the first growth");
 }
 
-/// The default layout in large tables, from a million items on: not a hundredth of a point below the
-/// target, and 21.9 bits per item or less, for which 22 are promised; besides the words the locks and versions,
-/// one part of the table that is not in use yet, and the list of the parts.
+/// The default layout in large tables, from a million items on: the load is not a hundredth of a point below the
+/// target, and an item takes at most 21.9 bits, where 22 are promised. The other bytes are the locks and versions, one
+/// part of the table that is not in use yet, and the list of the parts.
 #[test]
 fn bits_per_item_in_large_filters() {
     const BATCH: usize = 64;
@@ -190,8 +191,9 @@ fn bits_per_item_in_large_filters() {
     assert!(besides <= MOST_BESIDES + PART + words / 64 + words / 512, "{besides}");
 }
 
-/// From nothing to 2^24 items on a long run, with the shortest cores or nearly so: nothing is refused, at most one in
-/// 10^5 is stashed (in smaller tables more), and the rate is what was stated for this number before it grew.
+/// From nothing to 2^24 items in a long run, with the shortest cores or nearly so: no insert is refused, at most one
+/// item in 10^5 is stashed (in smaller tables more), and the rate is the one that was stated for this number before the
+/// filter grew.
 #[test]
 fn short_cores_grow_on_at_every_target() {
     let items = usually(1 << 16, 1 << 24);
@@ -219,10 +221,10 @@ fn short_cores_grow_on_at_every_target() {
     }
 }
 
-/// The first capacity, or room that is asked for, is there: the items that it is for do not make the filter grow. Also
-/// where splits have doubled entries before, and where the load is that of a sample.
+/// The first capacity, and room that was reserved, are there: as many items do not make the filter grow. This also
+/// holds after splits have doubled entries, and where the load is that of a sample.
 fn reserved_room_is_enough(layout: Layout) {
-    // The first capacity, the items that are stored, and those that there is to be room for.
+    // The first capacity, the stored items, and the items for which room is reserved.
     let sizes = [
         (0, 30, 100, 1),
         (0, 300, 1000, 1),
@@ -262,15 +264,15 @@ fn reserved_room_is_enough(layout: Layout) {
     }
 }
 
-/// A small filter is merged again and again, whose entries know less than the buckets tell: what is stored of its items
-/// takes few slots, however often each is counted. So the filter grows on, and holds as many others as it was built for.
+/// A small filter, whose entries know less than the buckets tell, is merged again and again: its items take few slots,
+/// however often each is counted. So the filter goes on growing, and holds as many other items as it was built for.
 #[test]
 fn merges_of_the_same_items_leave_room_for_others() {
     let (layout, most) = (default_layout(), usually(400_000, 1_000_000));
     for (items, merges) in [(12, most / 400), (1, most / 33)] {
         let filter = layout.growing(0, most);
         assert_eq!(filter.reserve(most / 2), Ok(()));
-        // Of 32 buckets: its entries know two bits less than the buckets of the other filter tell, or more.
+        // It has 32 buckets. So its entries know at least two bits less than the buckets of the other filter tell.
         let small = layout.growing(1, most);
         for hash in hashes(1).take(items) {
             (0..8).for_each(|_| small.insert(&Prehashed(hash)).expect("there is room"));
@@ -278,10 +280,10 @@ fn merges_of_the_same_items_leave_room_for_others() {
         (0..merges).for_each(|_| filter.merge(&small).expect("there is room"));
         let copies = 8 * items * merges;
         assert_eq!(filter.len(), copies);
-        // Some 8 slots and an entry of the stash, of each item.
+        // Each item takes some 8 slots and an entry of the stash.
         let fullness = (filter.fullness() * most as f64).round() as usize;
         assert!((items..=12 * items).contains(&fullness), "{fullness}: {filter:?}");
-        // Twice or more as many slots, at this size.
+        // At this size there are at least twice as many slots.
         let held = filter.slots() as f64 * layout.target() - 200.0 * items as f64;
         assert!(filter.capacity() as f64 >= held.min(most as f64), "{filter:?}");
         assert_eq!(filter.reserve(most * 3 / 4), Ok(()));
@@ -292,7 +294,7 @@ fn merges_of_the_same_items_leave_room_for_others() {
     }
 }
 
-/// The capacity goes from the first one to the greatest, never down; `clear` leaves it as it is.
+/// The capacity grows from the first one to the maximum, and never shrinks. `clear` does not change it.
 #[test]
 fn the_capacity_grows_and_stays() {
     let layout = default_layout();
@@ -313,12 +315,12 @@ fn the_capacity_grows_and_stays() {
     filter.clear();
     assert_eq!((filter.len(), filter.slots()), (0, grown));
     assert!((19_500..=20_000).contains(&filter.capacity()), "{filter:?}");
-    // A little less: where exactly it grows depends on the items.
+    // A little less, since the exact moment of growth depends on the items.
     assert_eq!(fill(&filter, hashes(2).take(19_000)), 19_000);
     assert_eq!(filter.slots(), grown);
 }
 
-/// Nobody grows for an item that is there already, and a removal makes nothing smaller.
+/// A filter does not grow for an item that it already has, and a removal does not make it smaller.
 #[test]
 fn what_stores_nothing_lets_nothing_grow() {
     let filter = default_layout().growing(100, 10_000);
@@ -332,8 +334,8 @@ fn what_stores_nothing_lets_nothing_grow() {
     assert_eq!((filter.slots(), filter.len()), (slots, 0));
 }
 
-/// Maplets with values of any length say what they can reach, and reach it: one in four of their slots in use is
-/// doubled then, and they are full soon.
+/// Maplets with values of any length state the capacity that they can reach, and reach it. At that size one in four of
+/// their slots in use is doubled, and they are full soon after.
 fn what_a_maplet_can_reach(layout: Layout) {
     for bits in 1..=layout.longest_values() {
         let builder = layout.maplets(bits).growable().capacity(1);

@@ -1,4 +1,4 @@
-//! What a filter promises to one thread.
+//! The promises of a filter that is used by one thread.
 
 mod batches;
 mod capacity;

@@ -1,4 +1,4 @@
-//! The promises that hold for one thread, each for every layout where it makes sense.
+//! The promises that hold for one thread, each for every layout to which it applies.
 
 use std::hash::BuildHasher;
 
@@ -39,7 +39,7 @@ fn figures_are_exact(layout: Layout) {
             let subject = kind.build(0, capacity);
             assert_eq!((subject.capacity(), subject.value_bits()), (capacity, kind.value_bits));
             assert_eq!(subject.insert_many(&kind.items(11, capacity)), Ok(()));
-            // By chance, something is in the stash.
+            // By chance, something is stashed.
             let in_slots = (subject.len() - subject.stashed().1) as f64;
             let load = in_slots / subject.slots() as f64;
             assert_eq!(subject.load_factor().to_bits(), load.to_bits());
@@ -64,7 +64,7 @@ fn small_in_memory() {
     }
 }
 
-/// It is the share of what the filter was built for, and no insert is refused before that is reached.
+/// `fullness` is the share of what the filter was built for, and no insert is refused before it is 1.
 #[test]
 fn fullness_says_how_near_the_first_refusal_is() {
     fn check<L: Storage>(filter: &Filter<L>, built_for: f64) {
@@ -92,7 +92,7 @@ fn fullness_says_how_near_the_first_refusal_is() {
     check(&layout.growing(500, 2000), 2000.0);
 }
 
-/// Integers in arithmetic progression reach the load and the rate where they are their own hashes, and with `FxHasher`.
+/// Integers in arithmetic progression reach the stated load and rate, both as their own hashes and with `FxHasher`.
 #[test]
 fn a_weak_hash_is_hash_enough() {
     type Hash = fn(u64) -> u64;

@@ -1,4 +1,5 @@
-//! As many absent items are found as are stated: in filters of fixed size, and at several sizes of those that grow.
+//! The share of absent items that are found is the stated one: in filters of fixed size, and at several sizes of
+//! growing filters.
 
 use std::iter;
 
@@ -13,8 +14,9 @@ of_each_growing_layout!(while_it_grows);
 /// A filter, and its items.
 type Filled = (Box<dyn Subject>, Vec<u64>);
 
-/// Absent items are looked up in all of these filters, so many as find `wanted`. One is not found by a filter where no
-/// item has its class: so it is looked up only where one has, but for some lookups that show just that.
+/// Looks up absent items in all of these filters, until about `wanted` are found. A filter cannot find an item of whose
+/// class it has no item. So an item is looked up only in filters that have its class, except for some lookups that
+/// check just that.
 fn measure(filters: &[Filled], wanted: f64, what: &str) {
     let geometry = filters[0].0.geometry();
     let mut holders: FxHashMap<Class, Vec<usize>> = FxHashMap::default();
@@ -40,7 +42,7 @@ fn measure(filters: &[Filled], wanted: f64, what: &str) {
     }
 }
 
-/// The longer the fingerprints, the more filters for as many false positives.
+/// The longer the fingerprints, the more filters are needed for the same number of false positives.
 fn of_fixed_size(layout: Layout) {
     let number = 1 << layout.bits.saturating_sub(9).min(17);
     let items_of_each = (usually(1 << 14, 1 << 17) / number).max(2 * layout.slots);
@@ -62,12 +64,12 @@ fn of_fixed_size(layout: Layout) {
     measure(&filters, wanted, &format!("{layout:?} in {number} filters"));
 }
 
-/// Filters that begin with the smallest table. They grow together: the larger they are, the fewer of them.
+/// The filters begin with the smallest table. They grow together: the larger they are, the fewer of them.
 fn while_it_grows(layout: Layout) {
     let (number, wanted, most) = match layout.bits {
         ..=16 => (1, usually(1500.0, 10_000.0), 0),
         21 => (256, usually(600.0, 3000.0), usually(60_000, 300_000)),
-        // Enough to notice that a bit is lost, which doubles the rate.
+        // Enough to notice the loss of a bit, which doubles the rate.
         _ => (1 << 15, usually(100.0, 2500.0), usually(725_000, 2_900_000)),
     };
     let all_doublings: &[u32] =

@@ -1,5 +1,5 @@
-//! Random operations on two filters, or on two maplets, beside exact models: what is shared by the tests of one layout,
-//! which are compiled in seconds, and those of all layouts.
+//! Random operations on two filters, or on two maplets, beside exact models: code that is shared by the tests of one
+//! layout, which are compiled in seconds, and by those of all layouts.
 
 use std::fmt::Debug;
 
@@ -9,19 +9,20 @@ use coucal_reference::{Layout, Modelled, Op, Random, Subject, cases, run_cases};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 
-/// Entries that the cells of the stash hold before they become more: then its ways are the longest.
+/// The number of entries in the first cells of the stash. With more entries it becomes longer, and its probes are
+/// longest just before.
 const FIRST_CELLS: usize = 56;
 
-/// What is built for a first and a greatest number of items, with values of this length.
+/// Builds a subject for a first and a maximum number of items, with values of this length.
 pub type New<'a> = &'a dyn Fn(usize, usize, u32) -> Result<Box<dyn Subject>, Error>;
 
-/// Runs a test with random cases: so many, or with `COUCAL_LONG` ten times as many.
+/// Runs a test with `count` random cases, or ten times as many with `COUCAL_LONG`.
 pub fn check<S: Strategy<Value: Debug>>(count: u32, strategy: S, test: impl Fn(S::Value)) {
     let times = if std::env::var_os("COUCAL_LONG").is_some() { 10 } else { 1 };
     run_cases(ProptestConfig { cases: count * times, ..cases() }, &strategy, &test);
 }
 
-/// Operations, and how often there is a merge among them.
+/// Generates up to `most` operations. `merges` is the weight of merges among them.
 pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
     let key = any::<u16>;
     let keys = || (key(), 0..80_u8);
@@ -58,13 +59,13 @@ pub fn apply_all([mut this, mut other]: [Modelled; 2], ops: &[Op]) {
     other.check();
 }
 
-/// Which items there are.
+/// The items of a test.
 #[derive(Clone, Copy, Debug)]
 struct Items {
     seed: u64,
-    /// So many hashes,
+    /// The number of hashes,
     distinct: usize,
-    /// of so many pairs of buckets, or of any if there are 0.
+    /// of this number of pairs of buckets, or of any pairs if it is 0.
     pairs: usize,
     fill: Fill,
 }
@@ -74,7 +75,7 @@ struct Items {
 enum Fill {
     /// In percent of the capacity.
     Percent(usize),
-    /// As many as fill the buckets of the pairs and the first cells of the stash, and some more.
+    /// Enough to fill the buckets of the pairs and the first cells of the stash, and some more.
     Stash(usize),
 }
 
@@ -115,13 +116,14 @@ impl Items {
     }
 }
 
-/// How long values are, up to this many bits; mostly the longest, which leave the fewest bits for the rest.
+/// Generates lengths of values, up to this number of bits; mostly the longest, which leave the fewest bits for the
+/// rest.
 fn value_bits(longest: u32) -> impl Strategy<Value = u32> {
     let below = prop_oneof![3 => 0..2_u32, 1 => 0..20_u32];
     below.prop_map(move |below| longest - below % longest.max(1))
 }
 
-/// Filters or maplets of fixed size, down to two buckets, with values of up to this length.
+/// Tests filters or maplets of fixed size, from two buckets on, with values of up to this length.
 pub fn fixed(count: u32, layout: Layout, longest: u32, new: New<'_>) {
     let capacity = prop_oneof![1 => 1..30_usize, 3 => 30..200_usize];
     let cases = (value_bits(longest), capacity, items(1, 3), items(1, 3), ops(300, 2));
@@ -135,11 +137,11 @@ pub fn fixed(count: u32, layout: Layout, longest: u32, new: New<'_>) {
     });
 }
 
-/// Filters or maplets that grow, with values of up to this length. The one may grow to several times the size of the
-/// other: then a merge doubles entries, and may be refused for that.
+/// Tests growing filters or maplets, with values of up to this length. One of them may grow to several times the size
+/// of the other: then a merge doubles entries, and may be refused for that.
 pub fn growing(count: u32, longest: u32, new: New<'_>) {
     let sizes = |least: usize, most: usize| (1..60_usize, least..most);
-    // Only once does a table grow to its maximum: mostly short ones.
+    // Mostly short sequences, since a table grows to its maximum only once.
     let ops = prop_oneof![4 => ops(30, 120), 1 => ops(300, 10)];
     let cases =
         (value_bits(longest), sizes(100, 1000), sizes(0, 150), items(8, 1), items(8, 1), ops);

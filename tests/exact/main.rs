@@ -1,4 +1,5 @@
-//! Random operations of one thread against exact models, of filters and maplets of one layout: compiled in seconds.
+//! Random operations of one thread on filters and maplets of one layout, compared with exact models. Compiled in
+//! seconds.
 
 mod machine;
 mod sizes;

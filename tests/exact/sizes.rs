@@ -1,5 +1,5 @@
-//! Equal operations on a filter, and on a copy or a restored one that takes its place, at every size. One that has grown
-//! may have memory for more buckets than its copy, and so more stripes and versions.
+//! Equal operations, at every size, on a filter, and on a clone or a restored filter that takes its place. A filter
+//! that has grown may have memory for more buckets than its clone, and so more stripes and versions.
 
 use std::ops::RangeInclusive;
 
@@ -8,17 +8,18 @@ use rand::RngExt;
 
 use super::machine::New;
 
-/// The greatest number of items of one that grows: so it has as many version groups as there are.
+/// The maximum number of items of a growing filter: enough for the maximum number of groups of versions.
 const MOST: usize = 600_000;
 
-/// Each of these numbers, or with a random start one in `distance`.
+/// Returns each of these numbers, or one in `distance` from a random start on.
 fn numbers(all: RangeInclusive<usize>, distance: usize, random: &mut Random) -> Vec<usize> {
     let distance = if std::env::var_os("COUCAL_LONG").is_some() { 1 } else { distance };
     let (start, end) = all.into_inner();
     (start + random.random_range(0..distance)..=end).step_by(distance).collect()
 }
 
-/// Of fixed size. Few of the larger sizes: how many stripes and versions there are follows from the size alone.
+/// Tests tables of fixed size. A few of the larger sizes suffice: the numbers of stripes and versions follow from the
+/// size alone.
 pub fn fixed(new: New<'_>) {
     let random = &mut random(5);
     for buckets in numbers(8..=200, 20, random).into_iter().chain([2000]) {
@@ -29,13 +30,14 @@ pub fn fixed(new: New<'_>) {
     }
 }
 
-/// From the smallest of these that grow on, and at larger sizes where the two differ in the number of versions.
+/// Tests growing tables, from the smallest size on, and at larger sizes at which the two differ in the number of
+/// versions.
 pub fn growing(new: New<'_>) {
     let random = &mut random(3);
     for buckets in numbers(32..=2000, 40, random).into_iter().chain([7500, 65_000]) {
         let mut subject = Modelled::doubling(new(1, MOST, 1).expect("memory for a test"));
         let mut all = stash_a_crowd(60, &mut subject, random);
-        // There is room for them in a larger table, and so each removal may take one of them back.
+        // In a larger table there are free slots for them, so each removal may take one of them back from the stash.
         grow_to(buckets * super::layout().slots, subject.subject());
         for item in items(40, &subject, |_| true, random) {
             assert_eq!(subject.insert(item), Ok(()));
@@ -45,7 +47,7 @@ pub fn growing(new: New<'_>) {
     }
 }
 
-/// Inserts items of two buckets, which have no room for all.
+/// Inserts items of two buckets, which do not have slots for all.
 fn stash_a_crowd(count: usize, modelled: &mut Modelled, random: &mut Random) -> Vec<Item> {
     let (geometry, slots) = (modelled.model().geometry(), modelled.subject().slots());
     let pair = geometry.buckets(random.random(), slots);
@@ -57,7 +59,7 @@ fn stash_a_crowd(count: usize, modelled: &mut Modelled, random: &mut Random) -> 
     crowd
 }
 
-/// So many items with such hashes.
+/// Returns `count` items with such hashes.
 fn items(
     count: usize,
     modelled: &Modelled,
@@ -69,7 +71,7 @@ fn items(
     hashes.map(|hash| (hash, hash as u32 & top)).collect()
 }
 
-/// Grows as with inserts: bucket by bucket as long as it is small.
+/// Grows as inserts do: bucket by bucket as long as the table is small.
 fn grow_to(slots: usize, subject: &dyn Subject) {
     while subject.slots() < slots {
         let missing = subject.capacity() + 1 - subject.len();
@@ -77,11 +79,12 @@ fn grow_to(slots: usize, subject: &dyn Subject) {
     }
 }
 
-/// Removes some of these items, and inserts one, twice from a copy on. Says whether something has left the stash.
+/// Does twice: replaces the subject by a clone or a restored one, removes some of these items, and inserts one. Returns
+/// whether an entry has left the stash.
 fn change(mut modelled: Modelled, items: &[Item], random: &mut Random) -> bool {
     let stashed = modelled.subject().stashed();
     for _ in 0..2 {
-        // Copied, or restored: that depends on the number of items.
+        // Cloned or restored: which of the two depends on the number of items.
         modelled.restore();
         for _ in 0..9 {
             modelled.remove(items[random.random_range(0..items.len())]);

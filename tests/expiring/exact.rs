@@ -1,4 +1,4 @@
-//! Random operations of one thread beside an exact model: when each class of items was inserted last.
+//! Random operations of one thread beside an exact model, which knows when each class of items was inserted last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +18,10 @@ enum By {
     Iterator,
 }
 
-/// Keys are numbers of hashes.
+/// Operations. Keys are numbers of hashes.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// So many keys from one on; `restamps`: those that are there are seen again.
+    /// Inserts `count` keys from `first` on. With `restamps`, keys that are there are seen again.
     Insert {
         by: By,
         restamps: bool,
@@ -32,7 +32,7 @@ enum Op {
     Advance(u8),
     Clear,
     Reserve(u16),
-    /// A copy, or what is restored, takes its place.
+    /// Replaces the filter by a clone, or by a restored one.
     Replace(u8),
 }
 
@@ -91,7 +91,7 @@ impl<L: Storage> Modelled<L> {
         before - self.last.len()
     }
 
-    /// Whether it is new.
+    /// Inserts into the model. Returns whether the hash is new.
     fn insert(&mut self, hash: u64, restamps: bool) -> bool {
         let is_new = self.age(hash).is_none();
         if is_new || restamps {
@@ -100,11 +100,11 @@ impl<L: Storage> Modelled<L> {
         is_new
     }
 
-    /// An insert of this item has failed.
+    /// Checks the error of a failed insert of this item.
     fn is_full(&self, hash: u64, error: &Error) {
         assert_eq!(error, &Error::WindowFull);
         assert!(!self.forgets_oldest && self.seen.fullness() >= 1.0, "{:?}", self.seen);
-        // An older item needs no room.
+        // If the item had been there with an older stamp, the insert would have needed no slot.
         assert_eq!(self.age(hash), None);
     }
 
@@ -124,7 +124,7 @@ impl<L: Storage> Modelled<L> {
     fn insert_many(&mut self, by: By, items: &[Prehashed], restamps: bool) {
         let mut new = vec![false; items.len()];
         let result = match by {
-            // Which of them makes room, a batch does not say.
+            // A batch does not say which of its items has made room.
             _ if self.forgets_oldest || matches!(by, By::Single) => {
                 return items.iter().for_each(|&item| self.insert_one(item, restamps));
             }
@@ -147,7 +147,7 @@ impl<L: Storage> Modelled<L> {
         }
     }
 
-    /// Looks a hash up, and says how old it is.
+    /// Looks a hash up, and returns its age.
     fn look(&self, hash: u64) -> Option<u32> {
         let age = self.age(hash);
         let found = (self.seen.contains(&Prehashed(hash)), self.seen.age(&Prehashed(hash)));
@@ -155,7 +155,7 @@ impl<L: Storage> Modelled<L> {
         age
     }
 
-    /// Of so many hashes one.
+    /// Looks up one in `of` hashes.
     fn finds_all(&self, of: usize) {
         for &hash in self.hashes.iter().step_by(of) {
             self.look(hash);
@@ -203,7 +203,7 @@ impl<L: Storage> Modelled<L> {
         assert_eq!(self.seen.snapshot().unwrap(), snapshot);
     }
 
-    /// All that is said of the filter, and each entry of it.
+    /// Checks all figures of the filter, and each entry of it.
     fn check(&mut self) {
         let bytes = self.seen.snapshot().unwrap().into_bytes();
         let contents = format::read(&bytes).unwrap();
@@ -235,12 +235,12 @@ impl<L: Storage> Modelled<L> {
     }
 }
 
-/// Which items there are.
+/// The items of a test.
 #[derive(Clone, Copy, Debug)]
 struct Items {
     seed: u64,
     distinct: usize,
-    /// Of so many pairs of buckets, or of any if there are 0.
+    /// The number of pairs of buckets that they have, or 0 for any.
     pairs: usize,
 }
 
@@ -252,8 +252,8 @@ fn items() -> impl Strategy<Value = Items> {
 }
 
 impl Items {
-    /// Some of them may be of one class in a table of fixed size. In one that grows, of which the entries of a class
-    /// may differ, none are.
+    /// In a table of fixed size, some of them may be of one class. In a growing table, where the entries of a class may
+    /// differ, none are.
     fn hashes(self, geometry: Geometry, slots: usize) -> Vec<u64> {
         let hashes: Vec<u64> =
             Random::seed_from_u64(self.seed).random_iter().take(10_000).collect();
@@ -268,7 +268,7 @@ impl Items {
     }
 }
 
-/// Runs so many cases, or with `COUCAL_LONG` fifty times as many.
+/// Runs `count` cases, or fifty times as many with `COUCAL_LONG`.
 fn check<L: Storage>(
     count: u32,
     new: impl Fn(u32, usize) -> Seen<L>,
@@ -335,7 +335,7 @@ fn growing() {
     }
 }
 
-/// A snapshot has as many bytes as the builder says ahead, and 16 for each stashed item.
+/// A snapshot has as many bytes as the builder states in advance, and 16 for each stashed item.
 #[test]
 fn a_snapshot_is_as_long_as_was_said() {
     for layout in LAYOUTS.into_iter().filter(|layout| layout.longest_values() > 0) {

@@ -1,6 +1,6 @@
-//! The bytes of snapshots stay what they are: golden files of some layouts.
+//! The bytes of snapshots do not change: golden files of some layouts.
 //!
-//! `COUCAL_WRITE_GOLDEN=1 cargo test --test expiring golden` writes those that are not there yet.
+//! `COUCAL_WRITE_GOLDEN=1 cargo test --test expiring golden` writes the files that do not exist yet.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use coucal_reference::{HASHER, Layout};
 
 use super::{GrowingSeen, Seen, builder};
 
-/// What is restored from the golden file of this name: its bytes are those of a new snapshot.
+/// Restores the golden file with this name, and checks that its bytes are those of a new snapshot.
 fn golden<L: Storage>(name: &str, new: &Seen<L>) -> Seen<L> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
     if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() && !path.exists() {
@@ -23,8 +23,8 @@ fn golden<L: Storage>(name: &str, new: &Seen<L>) -> Seen<L> {
     restored
 }
 
-/// Item n was inserted in generation n modulo 5, for the last time; the present one is the seventh. Of a fixed table
-/// some are stashed.
+/// Inserts item n, for the last time, in generation n modulo 5; the present generation is the seventh. In a table of
+/// fixed size, some items are stashed.
 fn fill<L: Storage>(seen: &Seen<L>, count: u64) {
     for generation in 0..7 {
         for item in (0..count).filter(|item| item % 5 == generation % 5) {
@@ -39,11 +39,11 @@ fn fill<L: Storage>(seen: &Seen<L>, count: u64) {
 fn holds<L: Storage>(seen: &Seen<L>, count: u64) {
     assert_eq!((seen.generation(), seen.generations()), (6, 5));
     for item in 0..count {
-        // Some share the entry of a younger one.
+        // Some share the entry of a younger item.
         let age = (6 - item % 5) % 5;
         assert!(seen.age(&item).is_some_and(|found| u64::from(found) <= age), "{item}: {seen:?}");
     }
-    // What was read can be used.
+    // The restored filter can be used.
     for _ in 0..5 {
         seen.advance();
     }
@@ -71,7 +71,8 @@ fn golden_files_of_what_grows() {
     }
 }
 
-/// Without a capacity and without a maximum. In slots of 12 bits, generations leave growth an end.
+/// Filters without a capacity and without a maximum. In slots of 12 bits, the generations leave so few bits that growth
+/// ends.
 #[test]
 fn golden_files_without_an_end() {
     for layout in ["Fp16x4", "Fp21x3", "Fp32x2"].map(Layout::named) {

@@ -1,4 +1,4 @@
-//! Snapshots of expiring filters: their bytes, and hostile ones.
+//! Snapshots of expiring filters: the bytes, and hostile snapshots.
 
 use coucal::{CuckooMapletView, Error, Prehashed, Storage};
 use coucal_reference::format::{self, HEADER, PAIR, forged, number, put};
@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use super::{Seen, builder, most_generations};
 
-/// Snapshots with some of everything: three generations, a stash, doubled entries.
+/// Returns snapshots with some of everything: three generations, a stash, doubled entries.
 fn snapshots() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for layout in LAYOUTS {
@@ -20,7 +20,7 @@ fn snapshots() -> Vec<Vec<u8>> {
             }
         }
     }
-    // Short entries of a table that has grown much.
+    // This one has short entries, in a table that has grown much.
     let doubling = builder(Layout::named("Fp12x5"), 15).capacity(1).max_capacity(3600);
     all.push(filled(&doubling.build().unwrap(), 3000, 300));
     let contents = || all.iter().map(|bytes| format::read(bytes).unwrap());
@@ -29,7 +29,7 @@ fn snapshots() -> Vec<Vec<u8>> {
     all
 }
 
-/// With so many items, as far as there is room, and an advance after each part of them.
+/// Fills a filter with up to `items` items, as far as there are free slots, with an advance after each `part` of them.
 fn filled<L: Storage>(seen: &Seen<L>, items: usize, part: usize) -> Vec<u8> {
     for (n, hash) in hashes(4).take(items).enumerate() {
         drop(seen.insert(&Prehashed(hash)));
@@ -44,7 +44,7 @@ fn fault(bytes: &[u8]) -> Option<Error> {
     judged(bytes).err()
 }
 
-/// The place of the pair with the number of generations and the clock.
+/// The offset of the pair of the number of generations and the clock.
 fn pair(bytes: &[u8]) -> usize {
     bytes.len() - 8 - PAIR
 }
@@ -69,7 +69,7 @@ fn hostile_generations() {
             let is_possible = clock % 256 < generations;
             assert_eq!(fault(&hostile), if is_possible { None } else { wrong.clone() });
         }
-        // The last number there is: the next one is 0.
+        // The greatest number: the next one is 0.
         let last = forged(&bytes, |bytes| put(bytes, place + 8, u64::MAX << 8));
         assert_eq!(fault(&last), None);
         if !contents.geometry.grows {
@@ -80,7 +80,7 @@ fn hostile_generations() {
     }
 }
 
-/// A stamp that no generation has would never be removed.
+/// A stamp of no generation is refused: it would never be removed.
 #[test]
 fn hostile_stamps() {
     let seen = builder(Layout::named("Fp16x4"), 3).capacity(10).build().unwrap();
@@ -96,7 +96,7 @@ fn hostile_stamps() {
     }
 }
 
-/// A change of each byte of the header and of the pair, and random ones anywhere, with checksums that are right.
+/// Changes each byte of the header and of the pair, and random bytes anywhere, with correct checksums.
 #[test]
 fn changed_bytes() {
     let mut random = random(2);
@@ -123,7 +123,7 @@ fn changed_bytes() {
     }
 }
 
-/// Only an expiring filter is made of them; a view of a maplet reads them.
+/// Only an expiring filter can be restored from them; a view of a maplet reads them.
 #[test]
 fn as_a_maplet() {
     let seen = builder(Layout::named("Fp16x4"), 4).capacity(100).build().unwrap();

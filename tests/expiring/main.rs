@@ -1,6 +1,6 @@
 //! Expiring filters: what one thread sees, exactly; time; threads; snapshots.
 //!
-//! A program of its own, which has one type of filter of fixed size, and one that grows.
+//! A program of its own, with one type of fixed size, and one that grows.
 
 mod exact;
 mod golden;
@@ -15,12 +15,12 @@ use coucal::{
 };
 use coucal_reference::{HASHER, Layout};
 
-/// A filter whose layout is chosen at run time.
+/// An expiring filter whose layout is chosen at run time.
 type Seen<L = Fixed<AnyLayout>> = ExpiringFilter<L, StableHashBuilder>;
 
 type GrowingSeen = Seen<Growable<AnyLayout>>;
 
-/// The most generations that a test has in this layout.
+/// The maximum number of generations that a test has in this layout.
 fn most_generations(layout: Layout) -> u32 {
     1 << layout.longest_values().min(8)
 }
@@ -33,7 +33,7 @@ fn builder(
     builder.hasher(HASHER).generations(generations)
 }
 
-/// Each number of generations that is something else for a table: few, no power of two, and as many as there may be.
+/// Tests each number of generations that makes a difference for a table: few, not a power of two, and the maximum.
 #[test]
 fn generations_of_each_layout() {
     for layout in coucal_reference::LAYOUTS {

@@ -1,4 +1,4 @@
-//! Filters that were used for long: ten thousand generations.
+//! Filters in long use: ten thousand generations.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,8 @@ use super::{Seen, builder};
 const GENERATIONS: u32 = 4;
 const PER_GENERATION: usize = 100;
 
-/// The memory does not change after the first window, what was seen within the window is found, and what was seen
-/// before it at the rate that the filter states.
+/// The memory does not change after the first window. Items seen within the window are found; items seen before it are
+/// found at the rate that the filter states.
 fn ten_thousand_generations<L: Storage>(seen: &Seen<L>) {
     let mut window: VecDeque<Vec<Prehashed>> = VecDeque::new();
     let mut items = hashes(5).map(Prehashed);
@@ -46,7 +46,7 @@ fn ten_thousand_generations<L: Storage>(seen: &Seen<L>) {
         }
     }
     assert_eq!(seen.generation(), 10_000);
-    // Several standard deviations, for what comes in crowds.
+    // Several standard deviations, since items come in groups.
     let most = 1.2 * expected + 10.0 * expected.sqrt() + 10.0;
     assert!((found as f64) < most, "{found} of {asked}, in place of {expected}: {seen:?}");
 }

@@ -1,5 +1,5 @@
-//! Several threads: nothing is missed within the window, and after it nothing is found but at the rate. (That one of
-//! many is told that an item is new, the models `expiring` of `loom-tests` show.)
+//! Several threads: within the window no item is missed, and after it items are found only at the rate. (The models
+//! `expiring` of `loom-tests` show that exactly one of several threads is told that an item is new.)
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -12,14 +12,14 @@ use super::{Seen, builder};
 
 const GENERATIONS: u32 = 4;
 
-/// How often an advance was called, and has returned.
+/// How many calls of advance have begun, and how many have returned.
 #[derive(Default)]
 struct Advances {
     called: AtomicU64,
     returned: AtomicU64,
 }
 
-/// Writers keep the last windows of their items, and look for them. Another thread advances, another one takes
+/// Writers keep the items of the last windows, and look for them. Another thread advances, and another one takes
 /// snapshots.
 fn beside_each_other<L: Storage>(seen: &Seen<L>, writers: u64) {
     let (advances, stop) = (&Advances::default(), &AtomicBool::new(false));
@@ -37,7 +37,7 @@ fn beside_each_other<L: Storage>(seen: &Seen<L>, writers: u64) {
                         let called = advances.called.load(Ordering::SeqCst);
                         recent.push((item, n, called));
                     }
-                    // Some of them once more.
+                    // Inserts some of them once more.
                     for (item, n, called) in recent.iter_mut().step_by(7) {
                         let before = advances.returned.load(Ordering::SeqCst);
                         seen.insert(item).unwrap();
@@ -107,7 +107,7 @@ fn growing() {
     beside_each_other(&seen, 3);
 }
 
-/// A small table that is always full: inserts make room by advancing, from several threads at once.
+/// In a small table that is always full, the inserts of several threads at once make room by advancing.
 #[test]
 fn room_is_made_by_several_threads() {
     let builder = builder(Layout::named("Fp32x2"), GENERATIONS).capacity(300);

@@ -1,5 +1,5 @@
-//! Generations that end by a clock of the test. (Threads that find one due at once are in the models `timer` of
-//! `loom-tests`.)
+//! Generations that end by a clock of the test. (The models `timer` of `loom-tests` show threads that find one due at
+//! the same time.)
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A clock of this thread alone, in nanoseconds.
+/// Returns the time of a clock of this thread alone.
 fn now() -> Duration {
     Duration::from_nanos(NOW.get())
 }
@@ -29,16 +29,16 @@ fn wide() -> Layout {
     Layout::named("Fp32x2")
 }
 
-/// Begins at this moment.
+/// Makes a filter whose first generation begins at this moment.
 fn timed(generations: u32) -> Seen {
     let builder = builder(wide(), generations).capacity(2000).clock(now);
     builder.every(Duration::from_nanos(PERIOD)).build().unwrap()
 }
 
-/// Random inserts at random times, also after a pause: what is remembered is what was inserted in this period or in the
-/// N - 1 before it. Half of the filters are saved and restored again and again, with the time that the generation had
-/// lasted and the time that nobody had them: they go on as one that was never saved, whatever the clock of the new
-/// process says.
+/// Random inserts at random times, also after a pause: the filter remembers the items that were inserted in this period
+/// or in the N - 1 before it. Half of the filters are saved and restored repeatedly, with the time that the generation
+/// had lasted and the time during which nobody had them. They behave as a filter that was never saved, whatever the
+/// clock of the new process says.
 #[test]
 fn what_is_remembered_at_each_time() {
     let mut random = random(1);
@@ -87,7 +87,7 @@ fn what_is_remembered_at_each_time() {
                 let most = if random.random_ratio(1, 9) { 5 * PERIOD } else { 9 };
                 let away = random.random_range(0..most);
                 time += away;
-                // A clock that has just begun, or that is ahead of all that was before.
+                // A clock that has just begun, or one that is ahead of all clocks before.
                 began = if random.random() { time } else { 0 };
                 NOW.set(time - began);
                 seen = Seen::from_snapshot(&snapshot, HASHER).unwrap();
@@ -101,7 +101,7 @@ fn what_is_remembered_at_each_time() {
     }
 }
 
-/// Times at both ends of what a number holds.
+/// Times at both ends of the range.
 #[test]
 fn times_without_end() {
     let builder = builder(wide(), 2).capacity(100);
@@ -117,7 +117,7 @@ fn times_without_end() {
     seen.insert(&1).unwrap();
     NOW.set(u64::MAX);
     assert_eq!(seen.insert(&1), Ok(true));
-    // A clock that goes back ends nothing.
+    // If the clock goes back, no generation ends.
     NOW.set(0);
     assert_eq!(seen.insert(&1), Ok(false));
     assert_eq!(seen.elapsed(), Some(Duration::ZERO));
@@ -133,7 +133,7 @@ fn times_without_end() {
     }
 }
 
-/// A copy goes on by the same time; what is restored has none until it gets one.
+/// A clone goes on with the same clock; a restored filter has none until it gets one.
 #[test]
 fn copies_and_the_clock() {
     NOW.set(0);
@@ -156,7 +156,7 @@ fn copies_and_the_clock() {
     assert!(restored.generation() > 4);
 }
 
-/// A copy of a filter whose generation had lasted before its clock began goes on as that one does.
+/// A clone of a filter whose generation had lasted some time before its clock began behaves as that filter.
 #[test]
 fn copies_of_what_was_set_ahead() {
     NOW.set(5);
@@ -176,8 +176,8 @@ fn copies_of_what_was_set_ahead() {
     }
 }
 
-/// An item that ends a generation when it is hashed first, and empties the filter when it is hashed again: as another
-/// thread could.
+/// An item that ends a generation when it is hashed the first time, and empties the filter when it is hashed again: as
+/// another thread could do.
 struct Meddling<'a> {
     seen: &'a Seen,
     hashed: Cell<u32>,
@@ -194,8 +194,8 @@ impl Hash for Meddling<'_> {
     }
 }
 
-/// An insert that finds no room ends no generation if another thread has ended one since the insert began: it tries
-/// again first.
+/// An insert that finds no free slot does not end a generation if another thread has ended one since the insert began.
+/// It first tries again.
 #[test]
 fn room_that_others_make_meanwhile() {
     let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
@@ -208,7 +208,7 @@ fn room_that_others_make_meanwhile() {
     assert_eq!((seen.len(), seen.age(&refused)), (1, Some(0)));
 }
 
-/// Threads that ask at once are told the same.
+/// Threads that ask at the same time get the same answer.
 #[test]
 fn each_thread_is_told_the_time() {
     let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
@@ -222,7 +222,7 @@ fn each_thread_is_told_the_time() {
     thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(ask))));
 }
 
-/// An advance by hand ends a generation early; the next one ends when it would have.
+/// An advance by hand ends a generation early; the next generation ends when it would have ended anyway.
 #[test]
 fn advances_by_hand_beside_the_clock() {
     NOW.set(0);
@@ -237,7 +237,7 @@ fn advances_by_hand_beside_the_clock() {
 }
 
 /// A filter that makes room is never full, and forgets the oldest items first. A batch makes room as single inserts do,
-/// and counts what is new.
+/// and counts the items that are new.
 #[test]
 fn room_is_made_for_each_insert() {
     for (layout, generations) in LAYOUTS.into_iter().flat_map(|layout| [(layout, 2), (layout, 4)]) {

@@ -1,4 +1,4 @@
-//! Maplets: what `CuckooMaplet` promises to one thread, and no filter does.
+//! Maplets: the promises of `CuckooMaplet` to one thread that filters do not make.
 
 mod promises;
 mod rates;
@@ -6,7 +6,7 @@ mod values;
 
 use crate::common::{self, Layout};
 
-/// The lengths of values in maplets of this layout.
+/// The lengths of values in tests of maplets of this layout.
 fn widths(layout: Layout) -> Vec<u32> {
     common::widths(layout.longest_values())
 }

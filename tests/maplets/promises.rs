@@ -1,4 +1,4 @@
-//! What else one thread is promised.
+//! Other promises to one thread.
 
 use coucal::{CuckooMaplet, Error, Prehashed};
 
@@ -10,8 +10,8 @@ of_each_layout! {
     values_of_each_length
 }
 
-/// One pair in many copies takes one entry of the stash. With other values they are entries of their own: nearly as many as
-/// slots, and no more; so what is saved can be read.
+/// Many copies of one pair take one entry of the stash. When they get other values, they become entries of their own:
+/// nearly as many as there are slots, and no more; so a snapshot of the maplet can be read.
 fn copies_that_become_pairs_of_their_own(layout: Layout) {
     let value_bits = layout.longest_values().min(8);
     let maplet = Kind { layout, grows: false, value_bits }.build(0, 24);
@@ -24,14 +24,14 @@ fn copies_that_become_pairs_of_their_own(layout: Layout) {
     let most = maplet.slots() * 7 / 8;
     assert!(refused.is_none_or(|error| error == Error::Full && maplet.stashed().0 > most - 1));
     assert!(maplet.stashed().0 <= most + 1);
-    // One more copy of a pair that the stash has is no further entry.
+    // One more copy of a pair that is stashed is not another entry.
     assert_eq!(maplet.try_replace((1, 0), 1), Ok(true), "{maplet:?}");
     assert_eq!(maplet.len(), 1 + largest as usize);
     let restored = maplet.restored(&maplet.bytes()).expect("what was saved");
     assert_eq!(restored.bytes(), maplet.bytes());
 }
 
-/// What fits is stored, and what does not is refused, or is the value of no key.
+/// A value that fits is stored. A value that does not fit is refused, or no key has it.
 fn values_of_each_length(layout: Layout) {
     for bits in 1..=layout.longest_values() {
         let maplet = layout.maplet(100, bits);
@@ -40,7 +40,7 @@ fn values_of_each_length(layout: Layout) {
         for value in [largest + 1, 2 * largest + 1, u32::MAX] {
             assert_eq!(maplet.insert(&Prehashed(1), value), Err(Error::ValueTooLarge));
             assert_eq!(maplet.replace(&Prehashed(1), largest, value), Err(Error::ValueTooLarge));
-            // No key has it, whatever its lower bits are.
+            // No key has this value, whatever its lower bits are.
             assert_eq!(maplet.replace(&Prehashed(1), value, 0), Ok(false));
             assert!(!maplet.remove(&Prehashed(1), value));
             let mut removed = [true; 3];
@@ -52,7 +52,7 @@ fn values_of_each_length(layout: Layout) {
             let pairs = [(one, value, 0), (one, value ^ 1, 0), (two, largest, 0)];
             assert_eq!(maplet.replace_many(&pairs, &mut replaced), Ok(0));
             assert_eq!(replaced, [false; 3]);
-            // As `insert_many`: those before it are replaced.
+            // As `insert_many`: the pairs before the error are replaced.
             let pairs = [(one, largest, 0), (two, 0, value), (one, 0, largest)];
             let error = maplet.replace_many(&pairs, &mut [true; 3]).unwrap_err();
             assert_eq!(stopped(error), (1, 1, Error::ValueTooLarge));
@@ -66,7 +66,7 @@ fn values_of_each_length(layout: Layout) {
     }
 }
 
-/// An iterator over what is left, in buckets and in the stash.
+/// Iterates over the remaining values, in buckets and in the stash.
 #[test]
 fn candidates_are_an_iterator() {
     for most in [5, 15] {
@@ -86,7 +86,7 @@ fn candidates_are_an_iterator() {
     }
 }
 
-/// The value has changed since it was read: the update is done with the new one.
+/// If the value has changed since it was read, the update is repeated with the new value.
 #[test]
 fn an_update_that_was_overtaken_tries_again() {
     let maplet = default_layout().maplet(100, 4);
@@ -103,7 +103,7 @@ fn an_update_that_was_overtaken_tries_again() {
     assert_eq!(maplet.get("egg").collect::<Vec<_>>(), [6]);
 }
 
-/// Copies of one pair get other values, and become more entries than the table has slots: it grows for them.
+/// Copies of one pair get other values, and become more entries than the table has slots: the table grows for them.
 #[test]
 fn replacements_grow_as_inserts_do() {
     let maplet = CuckooMaplet::builder().growable().value_bits(10).build().unwrap();

@@ -1,4 +1,4 @@
-//! How many candidates keys have: as few as stated.
+//! The number of candidates per key: as few as stated.
 
 use std::hash::BuildHasher;
 
@@ -18,16 +18,17 @@ of_each_growing_layout! {
     stashed_pairs_add_nothing_while_it_grows
 }
 
-/// False candidates that a measurement counts.
+/// The number of false candidates that a measurement counts.
 const COUNTED: f64 = 1500.0;
-/// Lookups of a measurement at most: for so few false candidates that this is too few, see
+/// The maximum number of lookups in a measurement. If false candidates are too rare for it, see
 /// `long_fingerprints_meet_as_often_as_stated`.
 fn lookups_at_most() -> f64 {
     usually(1e6, 1.3e7)
 }
 
-/// The formulas of the documentation take 2^n for 2^n - 1, which is 3 %, and the load with doubled entries, 4 %. The
-/// levels of a small table do not begin all at one load: 1 % is one standard deviation.
+/// Compares a stated rate with the formula of the documentation. The formulas replace 2^n - 1 by 2^n, which is 3 %, and
+/// the load by that with doubled entries, 4 %. In a small table, not all levels begin at the same load: 1 % is one
+/// standard deviation.
 fn is_by_formula(by_formula: f64, stated: f64, what: &str) {
     println!("{what}: {stated:.4e} stated, {by_formula:.4e} by the formula");
     assert!((by_formula / stated - 1.0).abs() < 0.12, "{what}: {by_formula}, {stated} stated");
@@ -46,7 +47,7 @@ fn measure<St: Storage>(maplet: &Maplet<St>, by_formula: f64) {
     }
 }
 
-/// At the capacity: for absent keys `2b·load/2^f`, and for present ones that and one more.
+/// At the capacity: `2b·load/2^f` for absent keys, and one more for present keys.
 fn candidates_are_as_few_as_stated(layout: Layout) {
     for bits in widths(layout) {
         let pairs = usually(20_000, 200_000);
@@ -65,14 +66,14 @@ fn candidates_are_as_few_as_stated(layout: Layout) {
         let false_ones = (found - pairs) as f64;
         let stated = maplet.false_positive_rate() * pairs as f64;
         println!("{false_ones} beside the values of present keys, {stated:.0} stated");
-        // Two keys that meet are found for each other.
+        // If two keys are alike, each is found for the other.
         assert!((false_ones - stated).abs() < 0.03 * stated + scatter(stated, 2.0));
     }
 }
 
-/// Where candidates are too few to be counted: fingerprints meet as often as stated, and keys whose
-/// fingerprints and rows meet, and no others, have each other's values. The table has two buckets, so
-/// that all keys have the same rows.
+/// Where false candidates are too rare to be counted: fingerprints are equal as often as stated, and keys have each
+/// other's values if and only if their fingerprints and rows are equal. The table has two buckets, so all keys have the
+/// same rows.
 fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
     for bits in widths(layout) {
         let fingerprints = f64::from(layout.bits - bits).exp2() - 1.0;
@@ -106,7 +107,7 @@ fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
 /// After each doubling, from n = 2^l + c buckets to 2^L + d: `2b·load·2^(1+v-w)·(L - l + 1 + d/2^L)`.
 fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
     for bits in widths(layout) {
-        // As often as it can, but for the largest tables.
+        // As often as it can double, except for the largest tables.
         let doublings = layout.extra_bits(bits).min(usually(4, 7));
         let items_at = |slots: usize| (slots as f64 * layout.target() * 0.98) as usize;
         let least = layout.growing_maplet(1000, 1000, bits).slots();
@@ -134,7 +135,7 @@ fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
     }
 }
 
-/// Of the pairs that keys with many values leave in the stash the whole position is compared: they add nothing.
+/// Keys with many values leave pairs in the stash. Their whole position is compared, so they add no false candidates.
 fn stashed_pairs_add_nothing_while_it_grows(layout: Layout) {
     let pairs = 100 * layout.slots;
     let maplet = layout.growing_maplet(100, pairs, 3);
@@ -148,7 +149,7 @@ fn stashed_pairs_add_nothing_while_it_grows(layout: Layout) {
     assert!((stated / exact - 1.0).abs() < 1e-9, "{stated}, {exact}: {maplet:?}");
 }
 
-/// The builder's rate holds at the capacity, and the layout that is chosen for it is the smallest.
+/// At the capacity the builder's rate holds, and the layout that the builder chooses is the smallest for it.
 #[test]
 fn the_rate_that_was_asked_for() {
     for bits in [1, 4, 8, 12] {

@@ -1,4 +1,4 @@
-//! Values that leave: `remove_value`, and what it needs to know of entries that splits have doubled.
+//! Removing a value: `remove_value`, and what it must know of entries that splits have doubled.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -20,16 +20,16 @@ of_each_growing_layout! {
     hostile_numbers_of_doubled_entries
 }
 
-/// Each pair with a value of its own among `0..values`; of the first key more than two buckets have room for.
+/// Makes pairs, each with a value of its own among `0..values`; of the first key, more than two buckets have slots for.
 fn pairs(seed: u64, keys: usize, values: u32) -> Vec<Item> {
     let crowd = std::iter::repeat_n(hashes(seed).next().expect("a hash"), 30);
     crowd.chain(hashes(seed).take(keys)).zip((0..values).cycle()).collect()
 }
 
-/// Value by value, from the last one on: as many as were inserted go, and all others stay.
+/// Removes value by value, from the last one on: as many pairs as were inserted are removed, and all others stay.
 fn leave_one_by_one(maplet: &dyn Subject, mut pairs: Vec<Item>) {
     assert_eq!(maplet.remove_value(1 << maplet.value_bits()), 0, "no key has it");
-    // All that any test has.
+    // All values that any test has.
     for value in (0..=largest(maplet.value_bits()).min(9)).rev() {
         let number = pairs.iter().filter(|&&(_, its)| its == value).count();
         assert_eq!(maplet.remove_value(value), number, "{value}: {maplet:?}");
@@ -41,8 +41,8 @@ fn leave_one_by_one(maplet: &dyn Subject, mut pairs: Vec<Item>) {
     assert_eq!((maplet.load_factor(), maplet.stashed()), (0.0, (0, 0)));
 }
 
-/// A table that has grown until splits have doubled entries, one that is restored from it, one of other values, and one
-/// of two that were merged.
+/// Tests a table that has grown until splits have doubled entries, one that is restored from it, one with replaced
+/// values, and one that two were merged into.
 fn doubled_entries_of_each_value_are_counted(layout: Layout) {
     let mut most_values = 0;
     for value_bits in 1..=layout.longest_values().min(4) {
@@ -54,7 +54,7 @@ fn doubled_entries_of_each_value_are_counted(layout: Layout) {
         let restored = whole.restored(&whole.bytes()).unwrap();
         leave_one_by_one(&*whole, all.clone());
         leave_one_by_one(&*restored, all.clone());
-        // What is replaced takes along what is doubled: there are as many of either value as there are pairs.
+        // A replacement takes the doubled entries along: each of the two values has as many as there are pairs.
         let replaced = maplet();
         replaced.insert_many(&all).unwrap();
         let changed: Vec<Item> = all.iter().map(|&(hash, value)| (hash, value / 2)).collect();
@@ -62,7 +62,7 @@ fn doubled_entries_of_each_value_are_counted(layout: Layout) {
             assert!(replaced.replace(old, new));
         }
         leave_one_by_one(&*replaced, changed);
-        // The parts of the merge are of different sizes.
+        // The parts of the merge have different sizes.
         let [large, small] = [maplet(), maplet()];
         let (most, rest) = all.split_at(all.len() - all.len() / 9);
         large.insert_many(most).unwrap();
@@ -86,8 +86,8 @@ fn values_leave_beside_writers_while_it_grows(layout: Layout) {
     beside_writers(&*maplet, most as usize);
 }
 
-/// One thread removes the values 0 and 1 by turns, of which two others insert pairs; these also insert, replace and
-/// remove pairs with other values, and find all that they have.
+/// One thread removes the values 0 and 1 by turns. Two others insert pairs with these values. They also insert, replace
+/// and remove pairs with other values, and find all that they have.
 fn beside_writers(maplet: &dyn Subject, most: usize) {
     let _turn = turn();
     let top = largest(maplet.value_bits());
@@ -112,7 +112,7 @@ fn beside_writers(maplet: &dyn Subject, most: usize) {
                     if held.len() < most / 4 {
                         let value = random.random_range(0..=top);
                         while maplet.insert((hash, value)).is_err() {
-                            // Of those that leave, and nobody has held back.
+                            // Counts pairs with the removed values; these are not in `held`.
                             let gone = maplet.remove_value(0) + maplet.remove_value(1);
                             removed.fetch_add(gone, Ordering::SeqCst);
                         }
@@ -152,7 +152,7 @@ fn beside_writers(maplet: &dyn Subject, most: usize) {
     assert!(maplet.is_empty());
 }
 
-/// When all that was there is gone, nothing that was doubled is counted any more; whether it is saved on the way or not.
+/// When all values are removed, no doubled entry is counted any more, whether or not the table was restored on the way.
 fn is_exact_without_values(maplet: &dyn Subject, is_saved: bool) {
     for value in 0..=largest(maplet.value_bits()).min(9) {
         maplet.remove_value(value);
@@ -170,10 +170,11 @@ fn is_exact_without_values(maplet: &dyn Subject, is_saved: bool) {
     assert_eq!((maplet.len(), maplet.contents().doubled_of.len()), (1, 0));
 }
 
-/// Removed, or given another value, as a false positive: the table cannot know that it was no item of its own. It counts
-/// too few pairs then; but what it saves can be restored, and it is exact again when these values are gone.
+/// A doubled entry is removed, or gets another value, as a false positive: the table cannot know that the entry is not
+/// an item of its own. Then it counts too few pairs. But its snapshot can be restored, and it is exact again when these
+/// values are removed.
 fn what_was_doubled_is_taken_for_another_pair(layout: Layout) {
-    // So long that a new entry knows four bits beyond its bucket.
+    // The values are so long that a new entry knows four bits beyond its bucket.
     let value_bits = layout.bits - 9;
     for (is_removed, is_restored) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut maplet = Kind { layout, grows: true, value_bits }.build(40, 20_000);
@@ -199,7 +200,7 @@ fn what_was_doubled_is_taken_for_another_pair(layout: Layout) {
         if is_restored {
             maplet = maplet.restored(&maplet.bytes()).unwrap();
         } else if !is_removed {
-            // What was doubled has gone before its count.
+            // The doubled entries are gone before their count.
             maplet.remove_value(6);
             maplet.insert((7, 1)).unwrap();
             assert!(!maplet.is_empty(), "{maplet:?}");
@@ -208,7 +209,7 @@ fn what_was_doubled_is_taken_for_another_pair(layout: Layout) {
     }
 }
 
-/// The list of what is doubled, with each number changed: the crate and the reference name the same error.
+/// Changes each number of the list of doubled entries: the crate and the reference name the same error.
 fn hostile_numbers_of_doubled_entries(layout: Layout) {
     let value_bits = layout.longest_values().min(3);
     let maplet = Kind { layout, grows: true, value_bits }.build(1, 100 * layout.slots);
@@ -253,7 +254,7 @@ fn hostile_numbers_of_doubled_entries(layout: Layout) {
         (&[(0, 2, 2), (1, 4, 4)], 5, wrong(5, 6)),
         (&[(0, u64::MAX, 1), (1, 4, 1)], 5, wrong(5, usize::MAX)),
         (&[(0, u64::MAX, u64::MAX), (1, 4, 4)], 5, is_invalid(0)),
-        // No more entries than there are in slots and in the stash; of copies there are more.
+        // There must not be more entries than in the slots and in the stash; there may be more copies.
         (&[(0, held + 1, held)], held + 1, None),
         (&[(0, held + 1, held + 1)], held + 1, is_invalid(0)),
         (&[(0, held, held), (1, 1, 1)], held + 1, is_invalid(1)),
@@ -267,7 +268,8 @@ fn hostile_numbers_of_doubled_entries(layout: Layout) {
             is_exact_without_values(&*restored, false);
         }
     }
-    // All that it has is doubled: it does not grow any more, and says so. A million copies in few entries are no reason.
+    // All its entries are doubled: it does not grow any more, and says so. A million copies in few entries are not a
+    // reason.
     let items: Vec<Item> = hashes(3).take(50 * layout.slots).zip(std::iter::repeat(0)).collect();
     maplet.clear();
     maplet.insert_many(&items).unwrap();

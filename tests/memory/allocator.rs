@@ -1,29 +1,29 @@
-//! The allocator of the system, which counts for each thread, and refuses requests if told to.
+//! An allocator that counts for each thread, and refuses requests if told to. It calls that of the system.
 
 #![expect(unsafe_code, reason = "a global allocator cannot be written without")]
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
 
-/// The allocator of the system, with an account for each thread: the tests run beside each other.
+/// The allocator of the system, with an account for each thread, since tests run at the same time.
 struct Counting;
 
 thread_local! {
-    /// Bytes that this thread has allocated, less those that it has freed.
+    /// Bytes that this thread has allocated, minus those that it has freed.
     static LIVE: Cell<isize> = const { Cell::new(0) };
-    /// The most that they ever were.
+    /// The maximum of `LIVE` so far.
     static PEAK: Cell<isize> = const { Cell::new(0) };
     /// Requests for more bytes than this fail.
     static MOST: Cell<usize> = const { Cell::new(usize::MAX) };
-    /// Requests that are granted before one fails; `None` if none is to fail.
+    /// The number of requests that are granted before one fails; `None` if none is to fail.
     static GRANTED: Cell<Option<usize>> = const { Cell::new(None) };
     /// Whether all requests after that one fail, too.
     static FOR_GOOD: Cell<bool> = const { Cell::new(false) };
-    /// Requests that have failed.
+    /// The number of requests that have failed.
     static REFUSED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether this request fails.
+/// Returns whether this request fails.
 fn refuses(bytes: usize) -> bool {
     let its_turn = match GRANTED.get() {
         None => false,
@@ -52,14 +52,14 @@ fn count(block: *mut u8, bytes: isize) -> *mut u8 {
 
 /// # Safety
 ///
-/// All work is the system's allocator's, which is given what came in; or null is returned, which
-/// says that there is no memory.
+/// The allocator of the system does all work, with the arguments of the caller; or null is returned, which says that
+/// there is no memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         if refuses(memory.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what `System` needs.
         count(unsafe { System.alloc(memory) }, memory.size().cast_signed())
     }
 
@@ -67,7 +67,7 @@ unsafe impl GlobalAlloc for Counting {
         if refuses(memory.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what `System` needs.
         count(unsafe { System.alloc_zeroed(memory) }, memory.size().cast_signed())
     }
 
@@ -76,13 +76,13 @@ unsafe impl GlobalAlloc for Counting {
             return std::ptr::null_mut();
         }
         let change = size.cast_signed() - memory.size().cast_signed();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what `System` needs.
         count(unsafe { System.realloc(block, memory, size) }, change)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, memory: Memory) {
         LIVE.set(LIVE.get() - memory.size().cast_signed());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what `System` needs.
         unsafe { System.dealloc(block, memory) }
     }
 }
@@ -90,18 +90,18 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What the first random number of all tests allocates is no part of what is counted, whichever test is the first.
+/// Allocates what the first random number of all tests needs, so that no test counts it, whichever runs first.
 fn begin_random_numbers() {
     coucal_reference::seed(0);
 }
 
-/// Bytes that this thread has allocated, less those that it has freed.
+/// Returns the bytes that this thread has allocated, minus those that it has freed.
 pub fn live_bytes() -> isize {
     begin_random_numbers();
     LIVE.get()
 }
 
-/// What is made, and the bytes that it keeps on the heap.
+/// Returns the result of `make`, and the bytes that it keeps on the heap.
 pub fn counted<T>(make: impl FnOnce() -> T) -> (T, usize) {
     begin_random_numbers();
     let before = LIVE.get();
@@ -110,7 +110,7 @@ pub fn counted<T>(make: impl FnOnce() -> T) -> (T, usize) {
     (made, usize::try_from(kept).expect("nothing of before is freed"))
 }
 
-/// What is made, and the most bytes on the heap that it took meanwhile.
+/// Returns the result of `make`, and the maximum number of bytes on the heap meanwhile.
 pub fn peak_of<T>(make: impl FnOnce() -> T) -> (T, usize) {
     begin_random_numbers();
     let before = LIVE.get();
@@ -119,7 +119,7 @@ pub fn peak_of<T>(make: impl FnOnce() -> T) -> (T, usize) {
     (made, (PEAK.get() - before).cast_unsigned())
 }
 
-/// `make` with an allocator that has no more than `most` bytes for a request.
+/// Calls `make` with an allocator that refuses requests for more than `most` bytes.
 pub fn with_little_memory<T>(most: usize, make: impl FnOnce() -> T) -> T {
     MOST.set(most);
     let made = make();
@@ -127,8 +127,8 @@ pub fn with_little_memory<T>(most: usize, make: impl FnOnce() -> T) -> T {
     made
 }
 
-/// `make` with an allocator that grants this number of requests and then refuses one, or each one from then
-/// on; and how many it has refused.
+/// Calls `make` with an allocator that grants `granted` requests and then refuses one, or all later ones. Also returns
+/// the number of refused requests.
 pub fn with_requests<T>(granted: usize, for_good: bool, make: impl FnOnce() -> T) -> (T, usize) {
     begin_random_numbers();
     FOR_GOOD.set(for_good);

@@ -1,11 +1,11 @@
-//! What a filter says about its memory, and what it does where there is too little.
+//! What a filter states about its memory, and what it does if there is too little.
 
 use coucal::{Error, GrowableCuckooFilter, GrowableCuckooMaplet, Prehashed};
 
 use super::allocator::{counted, live_bytes, with_little_memory};
 use crate::common::{Kind, Layout, default_layout, fill, hashes};
 
-/// Every small one, and a few of each magnitude to a million.
+/// Returns every small capacity, and a few of each magnitude up to a million.
 fn capacities() -> impl Iterator<Item = usize> {
     let larger = [1000, 4999, 10_000, 31_623, 65_536, 100_000, 131_072, 316_228, 1_000_000];
     (0..300).chain((300..5000).step_by(97)).chain(larger)
@@ -20,7 +20,7 @@ fn the_stated_memory_is_what_is_allocated(layout: Layout) {
         let (filter, heap) = counted(|| layout.filter(capacity));
         assert_eq!(filter.memory_bytes(), size_of_val(&filter) + heap, "capacity {capacity}");
         let (stated, live) = (filter.memory_bytes(), live_bytes());
-        // Only what finds no room in its buckets makes it larger.
+        // Only entries in the stash make it larger.
         let more = || {
             let more = filter.memory_bytes() - stated;
             assert_eq!(live_bytes() - live, more.cast_signed(), "{filter:?}");
@@ -28,7 +28,7 @@ fn the_stated_memory_is_what_is_allocated(layout: Layout) {
         };
         if capacity <= 2000 {
             assert!(fill(&filter, hashes(67).take(capacity)) >= capacity);
-            // By chance, something is in the stash.
+            // By chance, something is stashed.
             assert!(more() == 0 || filter.stats().stashed_entries > 0, "{filter:?}");
             filter.remove(&Prehashed(1));
             fill(&filter, hashes(67).skip(capacity));
@@ -52,9 +52,9 @@ fn the_stated_memory_is_what_is_allocated(layout: Layout) {
     }
 }
 
-/// At the most, the bytes of a growing filter with so many bytes of words in use. As long as they are less than a part,
-/// words are replaced by four times as many, with these first sizes. Stripes and versions take an eighth of them where
-/// they are replaced.
+/// Returns the maximum number of bytes of a growing filter with `words` bytes of words in use. As long as these are
+/// less than a part, four times as many replace them, with these first sizes. Stripes and versions take an eighth of
+/// them when they are replaced.
 fn most_bytes(words: usize) -> usize {
     const PART: usize = 8 << 10;
     let words = match words {
@@ -65,7 +65,7 @@ fn most_bytes(words: usize) -> usize {
     words + words / 7 + 1200
 }
 
-/// At each size, what a growing filter says is what it has allocated.
+/// At each size, a growing filter states the number of bytes that it has allocated.
 fn growth_allocates_what_it_says(layout: Layout) {
     for (first, most) in
         [(0, 0), (0, 200), (100, 300), (1000, 1000), (1000, 3500), (0, 20_000), (20_000, 70_000)]
@@ -75,7 +75,7 @@ fn growth_allocates_what_it_says(layout: Layout) {
         let check = || {
             let allocated = (live_bytes() - before).cast_unsigned() + size_of_val(&filter);
             assert_eq!(filter.memory_bytes(), allocated, "{filter:?}");
-            // By chance, an item finds no room.
+            // By chance, an item is stashed.
             let stash = if filter.stats().stashed_entries > 0 { 16 << 10 } else { 0 };
             let most = most_bytes(filter.slots() / layout.slots * 8) + stash;
             assert!(allocated <= most, "{allocated} bytes, not {most}: {filter:?}");
@@ -95,7 +95,7 @@ fn growth_allocates_what_it_says(layout: Layout) {
     }
 }
 
-/// A filter that grows is small as long as it holds little, whatever it may grow to.
+/// A growing filter is small as long as it holds little, whatever its maximum is.
 #[test]
 fn what_has_not_grown_is_small() {
     const MOST: usize = 2 << 10;
@@ -110,11 +110,11 @@ fn what_has_not_grown_is_small() {
     }
 }
 
-/// What no memory can hold is refused before anything is done. (A system that promises more memory than it has would
-/// grant less than this.)
+/// A size that no memory can hold is refused before anything is done. (A system that promises more memory than it has
+/// would grant less than this.)
 #[test]
 fn no_memory_for_what_is_reserved() {
-    /// A terabyte; on 32 bits so much less that this many items need more, too.
+    /// A terabyte. On 32 bits it is reduced so far that this many items need more than there is, too.
     const MOST: usize = 1 << (usize::BITS - 24);
     let filter = GrowableCuckooFilter::new();
     let (slots, live) = (filter.slots(), live_bytes());
@@ -123,8 +123,8 @@ fn no_memory_for_what_is_reserved() {
     assert_eq!((filter.slots(), live_bytes()), (slots, live));
 }
 
-/// An error names the memory of the table that cannot be had: all of it is asked for at once with what is behind it. And
-/// nothing is kept of what there was.
+/// An error names the memory of the table for which there is none: all of it is requested at once, with what follows
+/// it. Nothing of what was allocated is kept.
 #[test]
 fn the_memory_that_is_missing_is_named() {
     for (kind, capacity) in Kind::all(default_layout(), |_| Vec::new())
@@ -134,11 +134,11 @@ fn the_memory_that_is_missing_is_named() {
         let build = || kind.try_build(capacity, 3 * capacity / if kind.grows { 1 } else { 3 });
         let subject = build().expect("memory for a test");
         let table = subject.slots() / kind.layout.slots * 8;
-        // With what growth has allocated and not reached yet, or with what a snapshot has besides its words.
+        // Including what growth has allocated and not reached yet, or what a snapshot has besides its words.
         let tables = table..=table + table / 64 + (16 << 10);
         let (bytes, live) = (subject.bytes(), live_bytes());
         let make = || [build(), subject.restored(&bytes), subject.read(&mut &bytes[..])];
-        // Outside of it, where there is memory for the message of an assertion.
+        // Assertions are outside of this, where there is memory for their messages.
         let ([built, restored, read], taken, merged) = with_little_memory(table - 1, || {
             (make().map(Result::err), subject.snapshot().err(), subject.merge(&*subject).err())
         });
@@ -148,7 +148,7 @@ fn the_memory_that_is_missing_is_named() {
             assert!(tables.contains(&bytes), "{bytes}, not {tables:?}: {subject:?}");
         }
         assert_eq!(live_bytes(), live, "nothing is kept");
-        // Stripes take more in a small table.
+        // In a small table, the stripes are the largest request.
         let most = (*tables.end()).max(32 << 10);
         let (made, taken) = with_little_memory(most, || (make(), subject.snapshot()));
         assert!(made.iter().all(Result::is_ok) && taken.is_ok(), "no request is larger");

@@ -1,4 +1,4 @@
-//! Memory: what a filter says of its own, and what snapshots take, by an allocator that counts.
+//! Memory: the bytes that a filter states, and the bytes that snapshots take, measured by an allocator that counts.
 
 mod allocator;
 mod filters;

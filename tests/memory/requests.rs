@@ -1,8 +1,8 @@
-//! Every request for memory fails in turn: the call returns an error, nothing is lost, and the call succeeds
-//! when there is memory again.
+//! Every request for memory fails in turn: the call returns an error, nothing is lost, and the call succeeds when there
+//! is memory again.
 //!
-//! A request that may not fail aborts the process. So a test runs its cases in a child process, which is its
-//! own executable, and reads there how many requests have failed.
+//! A request that must not fail aborts the process. So a test runs its cases in a child process, which runs the same
+//! executable, and reads there how many requests have failed.
 
 use std::env;
 use std::process::Command;
@@ -16,13 +16,12 @@ use coucal_reference::format;
 use super::allocator::{live_bytes, peak_of, with_requests};
 use crate::common::{HASHER, Item, Kind, Subject, default_layout, hashes, stopped};
 
-/// Set for a child process.
+/// The variable that is set for a child process.
 const IS_CHILD: &str = "COUCAL_TEST_REQUESTS";
-/// What a child prints before the number of requests that it let fail one by one.
+/// The text that a child prints before the number of requests that it let fail one by one.
 const TRIED: &str = "requests that failed in turn: ";
 
-/// Runs the cases of the test with this name in a child process, where at least this number of requests
-/// fail.
+/// Runs the cases of the test with this name in a child process, in which at least `least` requests must fail.
 fn in_a_child(test: &str, least: usize, cases: impl FnOnce() -> usize) {
     if env::var_os(IS_CHILD).is_some() {
         println!("\n{TRIED}{}", cases());
@@ -42,19 +41,19 @@ fn in_a_child(test: &str, least: usize, cases: impl FnOnce() -> usize) {
 /// An allocator that grants some requests and then fails.
 struct Memory {
     granted: usize,
-    /// Whether it fails from then on, and not just once.
+    /// Whether all later requests fail, too, and not just one.
     for_good: bool,
-    /// How many requests it has refused.
+    /// The number of requests that it has refused.
     refused: usize,
 }
 
 impl Memory {
-    /// `call` with this allocator.
+    /// Calls `call` with this allocator.
     fn with<T>(&mut self, call: impl FnOnce() -> T) -> T {
         self.with_more(0, call)
     }
 
-    /// `call` with this allocator, which grants so many requests besides.
+    /// Calls `call` with this allocator, which grants `besides` more requests.
     fn with_more<T>(&mut self, besides: usize, call: impl FnOnce() -> T) -> T {
         let (made, refused) = with_requests(self.granted + besides, self.for_good, call);
         self.refused = refused;
@@ -66,8 +65,8 @@ impl Memory {
     }
 }
 
-/// Runs a case with allocators of which the first request fails, the second, and so on, until none does.
-/// Returns the number of requests.
+/// Runs a case with an allocator whose first request fails, then with one whose second fails, and so on, until none
+/// does. Returns the number of requests.
 fn in_turn(what: &str, mut case: impl FnMut(&mut Memory)) -> usize {
     let mut tried = 0;
     for for_good in [false, true] {
@@ -86,19 +85,19 @@ fn in_turn(what: &str, mut case: impl FnMut(&mut Memory)) -> usize {
     tried
 }
 
-/// Filters or maplets, a size of them, and what is done with one.
+/// Filters or maplets of one size, and what is done with one.
 struct Setup {
     kind: Kind,
-    /// The first capacity, and the greatest.
+    /// The first capacity, and the maximum.
     sizes: [usize; 2],
-    /// Items that it holds.
+    /// The number of items that it holds.
     items: usize,
-    /// Items that a batch or a merge adds, or that it is to have room for.
+    /// The number of items that a batch or a merge adds, or for which room is reserved.
     more: usize,
 }
 
-/// The default layout, with values of three bits. Where it grows: one chunk, several of them, and so many that the
-/// directory grows.
+/// Returns setups of the default layout, with values of three bits. Growing tables have one chunk, several chunks, or
+/// so many that the directory grows.
 fn setups() -> impl Iterator<Item = Setup> {
     Kind::each(default_layout(), 3).into_iter().flat_map(|kind| {
         let sizes: &[_] = if kind.grows {
@@ -116,12 +115,12 @@ impl Setup {
         self.kind.try_build(first, most)
     }
 
-    /// The items that it holds, and then the others.
+    /// Returns the items that it holds, and then the others.
     fn items(&self, seed: u64) -> Vec<Item> {
         self.kind.items(seed, self.items + self.more)
     }
 
-    /// One that holds these items.
+    /// Builds one that holds these items.
     fn with_items(&self, items: &[Item]) -> Box<dyn Subject> {
         let subject = self.build().expect("memory for a test");
         subject.insert_many(items).expect("fewer than its capacity");
@@ -129,25 +128,25 @@ impl Setup {
     }
 }
 
-/// The requests of a case for each setup, in a child.
+/// Runs a case for each setup, in a child process, and adds up the requests.
 fn of_each_setup(test: &str, least: usize, case: impl Fn(Setup) -> usize) {
     in_a_child(test, least, || setups().map(case).sum());
 }
 
-/// Bytes that live beside those that it says it has: the same as long as nothing is leaked.
+/// Returns the bytes on the heap that it does not count as its own: always the same, as long as nothing is leaked.
 fn bytes_besides(subject: &dyn Subject) -> isize {
     live_bytes() - subject.heap_bytes().cast_signed()
 }
 
-/// It has these items, and no other; and nothing is leaked.
+/// Checks that it has these items and no others, and that nothing is leaked.
 fn assert_holds(subject: &dyn Subject, items: &[Item], besides: isize) {
     assert_eq!(bytes_besides(subject), besides, "leaked");
     assert_eq!(subject.len(), items.len());
     assert!(items.iter().all(|&(hash, value)| subject.values(hash).contains(&value)));
 }
 
-/// What is made, with so many boxes that are granted besides, is right; or there is an error that says that a request
-/// for memory failed.
+/// Checks that the result, made with `boxes` more granted requests, is right; or that the error says that a request for
+/// memory failed.
 fn of_making<T>(
     what: &str,
     boxes: usize,
@@ -173,7 +172,7 @@ fn of_building() {
     });
 }
 
-/// They are taken, read, and restored in each way.
+/// Snapshots are taken, read, and restored in each way.
 #[test]
 fn of_snapshots() {
     of_each_setup("of_snapshots", 610, |setup| {
@@ -198,7 +197,7 @@ fn of_snapshots() {
     });
 }
 
-/// A merge that grows the filter, or does not: all items of the other one, or none.
+/// A merge, whether or not the filter grows for it, adds all items of the other filter, or none.
 #[test]
 fn of_merging() {
     of_each_setup("of_merging", 180, |setup| {
@@ -211,7 +210,7 @@ fn of_merging() {
             let subject = other.restored(&bytes).expect("memory for a test");
             let besides = bytes_besides(&*subject);
             match memory.with(|| subject.merge(&*other)) {
-                // Without room that growth would make.
+                // A growing table may succeed although it could not grow.
                 Ok(()) => assert!(!memory.has_failed() || setup.kind.grows),
                 Err(Error::OutOfMemory { .. } | Error::NoMemoryToStore) => {
                     assert!(memory.has_failed());
@@ -232,7 +231,7 @@ fn of_reserving() {
         let own = &setup.items(103)[..setup.items];
         let whole = setup.with_items(own);
         let bytes = whole.bytes();
-        // As those below: one that has grown keeps what was replaced.
+        // As the filters below: one that has grown keeps what was replaced.
         let whole = whole.restored(&bytes).expect("memory for a test");
         whole.reserve(setup.more).expect("memory for a test");
         let reserved = whole.heap_bytes();
@@ -256,7 +255,7 @@ fn of_reserving() {
     in_a_child("of_reserving", 55, || setups().filter(|setup| setup.kind.grows).map(case).sum());
 }
 
-/// Each insert on its own: an item whose insert fails is not stored, and is stored with memory.
+/// Single inserts: an item whose insert fails is not stored, and is stored when there is memory.
 #[test]
 fn of_inserting() {
     of_each_setup("of_inserting", 700, |setup| {
@@ -307,7 +306,7 @@ fn of_inserting_batches() {
                     assert_holds(&*subject, &all[..setup.items + stored], besides);
                     subject.insert_many(&new[stored..]).expect("memory again");
                 } else {
-                    // Without room that growth would make.
+                    // A growing table may succeed although it could not grow.
                     assert!(!memory.has_failed() || setup.kind.grows);
                 }
                 assert_holds(&*subject, &all, besides);
@@ -317,7 +316,7 @@ fn of_inserting_batches() {
     });
 }
 
-/// A value in the stash is replaced, where the new one needs a cell more than there are.
+/// Replaces a value in the stash, where the new value needs one more cell than there is.
 #[test]
 fn of_replacing() {
     const STASHED: usize = 56;
@@ -346,7 +345,7 @@ fn of_replacing() {
     in_a_child("of_replacing", 4, || kinds.map(case).sum());
 }
 
-/// What changes pairs, most of them stashed; and what reads them. The answers as numbers.
+/// Operations that change pairs, most of them stashed, and operations that read them, with their answers as numbers.
 #[test]
 fn of_changing_pairs() {
     type Op<'a> = &'a dyn Fn(&dyn Subject) -> Result<Option<u32>, Error>;
@@ -425,13 +424,13 @@ fn of_changing_pairs() {
 type Seen<L> = coucal::ExpiringFilter<L, StableHashBuilder>;
 type Insert<L> = fn(&Seen<L>, &[Prehashed]) -> Result<usize, Error>;
 
-/// An expiring filter some of whose items are stashed, and what is done with a copy of it.
+/// An expiring filter with some stashed items, and what is done with a clone of it.
 struct Expiring<L: Storage> {
     bytes: Vec<u8>,
-    /// Items of one pair of buckets. The last of them are stashed; of all, every other one is of the present
-    /// generation, and the rest of one before.
+    /// Items of one pair of buckets. The last of them are stashed. Every other item is of the present generation, the
+    /// others of the one before.
     held: Vec<Prehashed>,
-    /// Items that are not there, the first of them of the same pair.
+    /// Items that are not there; the first of them have the same pair of buckets.
     new: Vec<Prehashed>,
     restored: fn(&[u8]) -> Seen<L>,
 }
@@ -473,13 +472,14 @@ impl<L: Storage> Expiring<L> {
         (self.restored)(&self.bytes)
     }
 
-    /// All that is known of the items.
+    /// Returns all that the filter knows of the items.
     fn ages(&self, seen: &Seen<L>) -> (usize, Vec<Option<u32>>) {
         let items: Vec<_> = self.held.iter().chain(&self.new).copied().collect();
         (seen.len(), seen.age_each(&items))
     }
 
-    /// Each way to insert items: whether it restamps those that are there, and how many were new.
+    /// Returns each way to insert items: its name, whether it restamps items that are there, and a function that
+    /// returns how many were new.
     fn inserts() -> [(&'static str, bool, Insert<L>); 6] {
         [
             ("insert", true, |seen, items| {
@@ -503,8 +503,8 @@ impl<L: Storage> Expiring<L> {
         ]
     }
 
-    /// An insert of what has the present stamp takes no memory, and neither does a lookup or an advance. An insert that
-    /// is to store something fails without memory, and has stored nothing.
+    /// Inserting items that have the present stamp takes no memory, and neither does a lookup or an advance. An insert
+    /// that must store something fails without memory, and then stores nothing.
     fn requests(&self) -> usize {
         let seen = self.restored();
         let before = self.ages(&seen);
@@ -555,7 +555,7 @@ impl<L: Storage> Expiring<L> {
     }
 }
 
-/// Of a batch, what the insert that failed would have returned.
+/// Returns the error of the insert that ended a batch.
 fn cause(error: &Error) -> &Error {
     if let Error::Stopped { cause, .. } = error { cause } else { error }
 }
@@ -581,7 +581,7 @@ fn of_expiring_filters() {
     });
 }
 
-/// A lookup takes memory for the values of its key that are stashed, and for nothing else that is.
+/// A lookup takes memory for the stashed values of its key, and for nothing else that is stashed.
 #[test]
 fn values_in_buckets_take_no_memory() {
     let maplet = default_layout().maplets(8).capacity(100).build().expect("memory for a test");
@@ -597,7 +597,7 @@ fn values_in_buckets_take_no_memory() {
     assert_eq!(peak, 0);
 }
 
-/// Neither an insert of a key of any length, nor a lookup or a removal, asks for memory that could be refused.
+/// Inserting a key of any length, looking it up, or removing it does not ask for memory that could be refused.
 #[test]
 fn keys_take_no_memory() {
     fn check<S: std::hash::BuildHasher>(hasher: S) {

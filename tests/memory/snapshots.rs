@@ -1,5 +1,4 @@
-//! Snapshots: they take the memory of one table, and a snapshot that promises more than it has takes
-//! none.
+//! Snapshots take the memory of one table. A snapshot that promises more bytes than it has takes none.
 
 use std::io::{self, Read};
 
@@ -12,13 +11,14 @@ use crate::common::{Filter, HASHER, Kind, LEAST_BUCKETS, Layout, default_layout,
 of_each_layout!(a_snapshot_takes_the_memory_of_one_table);
 of_each_growing_layout!(what_is_restored_takes_what_was_read);
 
-/// It takes twice as many words as are in use while it is taken, and what is restored from it or from bytes as many.
+/// While a snapshot is taken, it needs twice as many bytes as the words in use. A filter that is restored from it, or
+/// from bytes, needs that many once.
 fn a_snapshot_takes_the_memory_of_one_table(layout: Layout) {
     /// The guards of all stripes, and counts while they are restored.
     const LITTLE: usize = 128 << 10;
 
     for kind in Kind::all(layout, |_| Vec::new()) {
-        // A table of 2 MB or more: what a snapshot takes besides is little against it.
+        // A table of 2 MB or more: the other memory of a snapshot is little in comparison.
         let capacity = usually(50_000, 200_000) * layout.slots;
         let subject = kind.build(capacity / 2, capacity);
         if kind.grows {
@@ -45,8 +45,8 @@ fn a_snapshot_takes_the_memory_of_one_table(layout: Layout) {
     }
 }
 
-/// A filter may grow to any size: what is restored from a snapshot of it takes what SECURITY.md says, and so does the
-/// way there.
+/// A filter may be allowed to grow to any size: a filter that is restored from its snapshot, and restoring it, take
+/// what SECURITY.md says.
 fn what_is_restored_takes_what_was_read(layout: Layout) {
     for buckets in [LEAST_BUCKETS, 100, 2000, 4098, 1 << 17] {
         let slots = buckets * layout.slots;
@@ -77,10 +77,10 @@ fn what_is_restored_takes_what_was_read(layout: Layout) {
     }
 }
 
-/// What is asked for before it is read, and some bytes for what is not said to be exact.
+/// The bytes that are requested before they are read, and some bytes for all that is not promised exactly.
 const BUFFER: usize = (8 << 10) + 256;
 
-/// The header of an empty filter, with other numbers in it and the checksum that it has then.
+/// Returns the header of an empty filter, with some numbers replaced, and a correct checksum.
 fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
     let mut bytes = filter.snapshot().unwrap().into_bytes();
     for &(at, size) in sizes {
@@ -91,7 +91,7 @@ fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// The header of a filter of fixed size that has 17 terabytes of words.
+/// Returns the header of a filter of fixed size that has 17 terabytes of words.
 fn terabytes() -> Vec<u8> {
     let filter = default_layout().filter(0);
     let items = 1_u64 << 43;
@@ -101,7 +101,7 @@ fn terabytes() -> Vec<u8> {
     header(&filter, &[&sizes[..], &capacities].concat())
 }
 
-/// A header that promises terabytes, and then so many bytes.
+/// A header that promises terabytes, followed by a few bytes.
 #[test]
 fn memory_follows_what_is_read() {
     if usize::BITS < 64 {
@@ -125,7 +125,7 @@ fn memory_follows_what_is_read() {
     }
 }
 
-/// Sizes that are those of no table cost nothing at all, and neither does what a table may grow to.
+/// Sizes that no table has cost nothing, and neither does the size to which a table may grow.
 #[test]
 fn no_memory_for_promises() {
     let filter = default_layout().filter(0);
@@ -140,7 +140,7 @@ fn no_memory_for_promises() {
     );
     assert!(peak <= 512, "{peak} bytes, for the state of checksums");
 
-    // It may grow to 128 TB; but the words that it has now do not come.
+    // It may grow to 128 TB; but the words that it has now do not arrive.
     let builder = Layout::named("Fp32x2").filters();
     let filter = builder.capacity(1).max_capacity(10).build().unwrap();
     let sizes = [(at::MAX_BUCKETS, (1 << 43) - 36_864), (at::MAX_CAPACITY, 1 << 42)];
@@ -151,7 +151,7 @@ fn no_memory_for_promises() {
         assert!(matches!(restored, Err(Error::Truncated)), "{restored:?}");
         assert!(peak <= 4096 + 512, "{peak} bytes");
     }
-    // A snapshot by itself needs no more than its words, in pieces of 4 KiB.
+    // A snapshot that is not restored needs no more than its words, in pieces of 4 KiB.
     let mut whole = [&grows[..], &[0; 33 * 8]].concat();
     seal(&mut whole);
     let (snapshot, peak) = peak_of(|| Snapshot::from_bytes(&whole).unwrap());

@@ -1,4 +1,4 @@
-//! Nothing is lost over all doublings.
+//! No item is lost over all doublings.
 
 use coucal_reference::Modelled;
 use rand::RngExt;
@@ -14,12 +14,13 @@ of_each_growing_layout! {
     maplets
 }
 
-/// Items one by one up to the greatest capacity, against exact entries; one in 16 is there already. At the first size
-/// and at every doubling some more twins are inserted, which differ in few bits of their positions: one that knows few
-/// of them and, at the next doubling, its sibling that knows more. Then all is checked, values are replaced, half of
-/// the items are removed and put back, and one is inserted as often as it can be.
+/// Inserts items one by one up to the maximum capacity, and compares with exact entries; one item in 16 is there
+/// already. At the first size and at every doubling, more twins are inserted. Twins differ in few bits of their
+/// positions: first comes one that knows few of them and, at the next doubling, its sibling that knows more. Then
+/// everything is checked, values are replaced, half of the items are removed and inserted again, and one item is
+/// inserted as often as possible.
 ///
-/// Says how many entries the absent items had that were looked up.
+/// Returns the number of entries of those absent items that were looked up.
 fn nothing_is_lost(kind: Kind, first: usize, most: usize, twins: &[[u64; 2]]) -> usize {
     let subject = kind.build(first, most);
     let first = subject.slots();
@@ -29,7 +30,7 @@ fn nothing_is_lost(kind: Kind, first: usize, most: usize, twins: &[[u64; 2]]) ->
     let (mut next_size, mut false_entries) = (first, 0);
     let mut twins = twins.chunks(10);
     let mut siblings: Vec<Item> = Vec::new();
-    // Of one item, which need room, too.
+    // Copies of one item, which need room, too.
     let copies = 2 * kind.layout.slots + 30;
     loop {
         let is_last = held.len() + copies + 10 + 2 * kind.layout.slots >= most;
@@ -46,7 +47,7 @@ fn nothing_is_lost(kind: Kind, first: usize, most: usize, twins: &[[u64; 2]]) ->
             }
             insert_all(&mut modelled, &mut held, &more);
             held.shuffle(&mut random);
-            // Of a maplet, a quarter of the items get another value.
+            // In a maplet, a quarter of the items get another value.
             let replaced = if kind.value_bits > 0 { held.len() / 4 } else { 0 };
             for item in &mut held[..replaced] {
                 let value = random.random_range(0..=kind.top());
@@ -67,7 +68,7 @@ fn nothing_is_lost(kind: Kind, first: usize, most: usize, twins: &[[u64; 2]]) ->
         if is_last {
             break;
         }
-        // Two of an item, and no more: as many as two buckets have slots would let no other item in.
+        // At most two copies of an item: as many as two buckets have slots would let no other item in.
         let again = random.random_ratio(1, 16).then(|| held.choose(&mut random)).flatten();
         let again = again.map(|&(hash, _)| hash);
         let again = again.filter(|&hash| modelled.model().values(hash).len() == 1);
@@ -83,7 +84,7 @@ fn nothing_is_lost(kind: Kind, first: usize, most: usize, twins: &[[u64; 2]]) ->
     false_entries
 }
 
-/// Inserts, which is never refused below the maximum.
+/// Inserts items, which is never refused below the maximum.
 fn insert_all(modelled: &mut Modelled, held: &mut Vec<Item>, items: &[Item]) {
     for &item in items {
         assert_eq!(modelled.insert(item), Ok(()));
@@ -97,14 +98,14 @@ fn remove_all(modelled: &mut Modelled, items: &[Item]) {
     }
 }
 
-/// So many of one item, which are removed again.
+/// Inserts many copies of one item, and removes them again.
 fn more_copies_than_two_buckets_hold(
     modelled: &mut Modelled,
     held: &[Item],
     copies: usize,
     new: &mut impl Iterator<Item = u64>,
 ) {
-    // None that shares both its buckets with another: that one could not make way.
+    // An item that shares both its buckets with no other: another item in the same two buckets could not make way.
     let (geometry, slots) = (modelled.model().geometry(), modelled.subject().slots());
     let buckets = |hash| geometry.buckets(hash, slots);
     let is_alone = |&item: &u64| held.iter().all(|&(hash, _)| buckets(hash) != buckets(item));
@@ -115,7 +116,7 @@ fn more_copies_than_two_buckets_hold(
     remove_all(modelled, &copies);
 }
 
-/// From the smallest table to the largest without doubled entries that has so many items, or fewer.
+/// Grows from the smallest table to the largest without doubled entries that has at most `most` items.
 fn from_the_smallest(layout: Layout, most: usize, value_bits: u32) -> usize {
     let kind = Kind { layout, grows: true, value_bits };
     let most = kind.greatest_exact(1, most);
@@ -123,7 +124,7 @@ fn from_the_smallest(layout: Layout, most: usize, value_bits: u32) -> usize {
     nothing_is_lost(kind, 1, most, &twins(layout, value_bits, 60))
 }
 
-/// To 2^14 slots; on a long run to 2^20.
+/// To 2^14 slots; in a long run to 2^20.
 fn filters(layout: Layout) {
     let slots = usually(1 << 14, 1 << 20);
     let found = from_the_smallest(layout, (f64::from(slots) * layout.target()) as usize, 0);
@@ -138,7 +139,7 @@ fn maplets(layout: Layout) {
     }
 }
 
-/// From a larger table.
+/// Grows from a larger table.
 #[test]
 fn a_filter_from_2_11_slots_on() {
     let (layout, most) = (default_layout(), usually(14, 19));

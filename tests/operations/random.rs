@@ -18,7 +18,7 @@ of_each_growing_layout! {
     with_twins
 }
 
-/// Filters, and then maplets.
+/// Filters first, and then maplets.
 fn of_fixed_size(layout: Layout) {
     for longest in [0, layout.longest_values()] {
         fixed(20, layout, longest, &|_, capacity, value_bits| {
@@ -35,12 +35,12 @@ fn that_grow(layout: Layout) {
     }
 }
 
-/// Hashes that are not alike, and few of them, so that they meet again.
+/// Returns a few hashes that are not alike, so that they occur repeatedly.
 fn few(seed: u64, distinct: usize) -> Vec<u64> {
     Random::seed_from_u64(seed).random_iter().take(distinct).collect()
 }
 
-/// Half of them are of the class of another. From the smallest table.
+/// Half of the hashes are of the class of another. From the smallest table on.
 fn with_twins(layout: Layout) {
     for kind in Kind::all(layout, widths).into_iter().filter(|kind| kind.grows) {
         let most = kind.greatest_exact(1, 3000);
@@ -56,8 +56,8 @@ fn with_twins(layout: Layout) {
     }
 }
 
-/// Equal operations give equal filters, also where one of two was restored in between and much is stashed: so replicas
-/// that apply one log agree on every byte.
+/// Equal operations give equal filters, also if one of two was restored in between, and if many entries are stashed. So
+/// replicas that apply one log agree on every byte.
 fn replicas_agree(layout: Layout) {
     for kind in Kind::each(layout, 3) {
         check(5, (any::<u64>(), ops(200, 2)), |(seed, ops)| {

@@ -1,7 +1,6 @@
-//! The bytes of snapshots stay what they are: golden files of every layout, and the example of
-//! docs/format.md.
+//! The bytes of snapshots do not change: golden files of every layout, and the examples of docs/format.md.
 //!
-//! `COUCAL_WRITE_GOLDEN=1 cargo test --test tests golden_files` writes those that are not there yet.
+//! `COUCAL_WRITE_GOLDEN=1 cargo test --test tests golden_files` writes the files that do not exist yet.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,14 +17,15 @@ of_each_growing_layout! {
     golden_files_without_an_end
 }
 
-/// What was done to a golden filter or maplet: each item, and whether it was inserted, or removed.
+/// The steps that made a golden filter or maplet: each item, and whether it was inserted or removed.
 type Steps = Vec<(Item, bool)>;
 
 fn hash(number: u64) -> u64 {
     HASHER.hash_one(number)
 }
 
-/// Every tenth item twice, and one more often than two buckets have slots; beside each, one that is there no more.
+/// Returns steps that insert every tenth item twice, one item more often than two buckets have slots, and for each item
+/// another one that is removed again.
 fn of_filter(count: u64) -> Steps {
     let copies = |item| match item {
         7 => 20,
@@ -40,7 +40,7 @@ fn of_filter(count: u64) -> Steps {
     steps.collect()
 }
 
-/// Every second key has two values, and one has a value more often than two buckets have slots.
+/// Returns steps that give every second key two values, and one key a value more often than two buckets have slots.
 fn of_maplet(keys: u64, top: u32) -> Steps {
     let pairs = (0..keys).flat_map(|key| {
         let two = (hash(key), top);
@@ -49,8 +49,8 @@ fn of_maplet(keys: u64, top: u32) -> Steps {
     pairs.chain([(hash(keys), 1); 20]).map(|pair| (pair, true)).collect()
 }
 
-/// What is restored from the golden file of this name, which was made by these steps from the empty one: its bytes are
-/// those of a new snapshot. All that was saved is there, and can be removed.
+/// Restores the golden file with this name, which these steps made of the empty one. Checks that its bytes are those of
+/// a new snapshot, and that all saved items are there and can be removed.
 fn golden(layout: Layout, name: &str, empty: &dyn Subject, steps: &Steps) -> Box<dyn Subject> {
     let file = format!("{}{name}.coucal", layout.name);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(file);
@@ -103,8 +103,8 @@ fn golden_files(layout: Layout) {
     golden(layout, "-values", &maplet.unwrap(), &of_maplet(20, 7));
 }
 
-/// Before the first split, in the middle of the second level, and after three doublings: in each of them
-/// one item in five is removed again.
+/// Before the first split, in the middle of the second level, and after three doublings: in each case one item in five
+/// is removed again.
 fn golden_files_of_what_grows(layout: Layout) {
     let filter = Kind { layout, grows: true, value_bits: 0 };
     for (name, buckets, level) in [("-new", 16, 0), ("-grown", 58, 1), ("-doubled", 240, 3)] {
@@ -119,7 +119,7 @@ fn golden_files_of_what_grows(layout: Layout) {
         let split = words - (1 << words.ilog2());
         assert_eq!(words.ilog2(), 5 + level);
         assert!(split < 28 << level && (level == 0 || split >= 4), "{split} are split");
-        // It grows on.
+        // The restored filter grows on.
         grown.reserve(most - grown.len()).unwrap();
         assert!(grown.slots() as u64 > words * layout.slots as u64);
         assert!((0..count).all(|item| grown.contains(hash(item))));
@@ -132,7 +132,8 @@ fn golden_files_of_what_grows(layout: Layout) {
     assert!((32 * layout.slots + 1..64 * layout.slots).contains(&grown.slots()), "{grown:?}");
 }
 
-/// Without a capacity and without a maximum, after some splits. The header says the most buckets that there can be.
+/// Filters without a capacity and without a maximum, after some splits. The header has the maximum number of buckets
+/// that a table can have.
 fn golden_files_without_an_end(layout: Layout) {
     let is_endless = |restored: &dyn Subject| {
         let bytes = restored.bytes();
@@ -146,14 +147,14 @@ fn golden_files_without_an_end(layout: Layout) {
     let items = 120 * layout.slots as u64;
     let filter = layout.filters().growable().build().unwrap();
     is_endless(&*golden(layout, "-endless", &filter, &of_filter(items)));
-    // In slots of 12 bits, values leave growth an end.
+    // In slots of 12 bits, the values leave so few bits that growth ends.
     if layout.bits > 12 {
         let maplet = layout.maplets(2).growable().build().unwrap();
         is_endless(&*golden(layout, "-maplet-endless", &maplet, &of_maplet(items, 3)));
     }
 }
 
-/// In a table whose splits have doubled entries: more often doubled than entries had further bits at first.
+/// A table whose splits have doubled entries: it has doubled more often than entries had further bits at first.
 #[test]
 fn golden_files_with_doubled_entries() {
     let layout = Layout::named("Fp12x5");
@@ -167,7 +168,7 @@ fn golden_files_with_doubled_entries() {
     assert_eq!(contents.occupied - contents.doubled, keys);
 }
 
-/// The examples that docs/format.md works out by hand, which are made by these lines.
+/// The examples that docs/format.md works out by hand. These lines make them.
 #[test]
 fn the_examples_of_the_page() {
     let filter = default_layout().filter(9);

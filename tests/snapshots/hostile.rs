@@ -1,7 +1,7 @@
-//! Bytes that are no valid snapshot: each is an error that says which, and none a panic.
+//! Bytes that are not a valid snapshot: each returns the right error, and none causes a panic.
 //!
-//! `judged` compares the crate with the reader of the reference. Where the reader is not all that should say it, the
-//! error is here as well.
+//! `judged` compares the crate with the reader of the reference. Where that is not enough, the error is named here as
+//! well.
 
 use std::io::{self, Read};
 
@@ -19,17 +19,17 @@ of_each_layout! {
     other_words
 }
 
-/// All kinds of a layout, with values of two bits.
+/// Returns all kinds of a layout, with values of two bits.
 fn kinds(layout: Layout) -> Vec<Kind> {
     Kind::each(layout, 2)
 }
 
-/// The filters of a layout, of fixed size or growing.
+/// Returns the filters of a layout, of fixed size or growing.
 fn filters(layout: Layout, grows: bool) -> Kind {
     Kind { layout, grows, value_bits: 0 }
 }
 
-/// A snapshot of six buckets or so, half full; or, where it grows, in the middle of a level.
+/// Returns a snapshot of some six buckets, half full; of a growing table, in the middle of a level.
 fn saved(kind: Kind) -> Vec<u8> {
     let slots = kind.layout.slots;
     let capacity = if kind.grows { 120 * slots } else { 16 };
@@ -47,12 +47,12 @@ fn saved(kind: Kind) -> Vec<u8> {
     bytes
 }
 
-/// One field set to a number.
+/// Returns the bytes with one field set to a number.
 fn with(bytes: &[u8], at: usize, value: u64) -> Vec<u8> {
     forged(bytes, |bytes| put(bytes, at, value))
 }
 
-/// With this number in four bytes.
+/// Returns the bytes with this number in four of them.
 fn with_half(bytes: &[u8], at: usize, value: u32) -> Vec<u8> {
     forged(bytes, |bytes| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes()))
 }
@@ -61,7 +61,8 @@ fn fault(bytes: &[u8]) -> Option<Error> {
     judged(bytes).err()
 }
 
-/// Cut off anywhere, with any bit changed, with or without the right checksums, and with more bytes.
+/// Bytes that are cut off anywhere, have any bit changed, with or without correct checksums, or are followed by more
+/// bytes.
 fn damage(layout: Layout) {
     for kind in kinds(layout) {
         let bytes = saved(kind);
@@ -88,7 +89,7 @@ fn damage(layout: Layout) {
     }
 }
 
-/// Not a snapshot for another type, with the kind of that in its header; nor for another hasher.
+/// A snapshot with the kind of another type in its header is refused, and so is one with another hasher.
 fn other_types(layout: Layout) {
     for kind in kinds(layout) {
         let bytes = saved(kind);
@@ -107,7 +108,7 @@ fn other_types(layout: Layout) {
     assert_eq!(filters(layout, false).restored(&bytes).err(), Some(Error::OtherHasher));
 }
 
-/// Headers with the right checksum: some numbers belong to no table, and others are near those, or far from them.
+/// Headers with a correct checksum: some numbers belong to no table, and the others are near those, or far from them.
 fn other_fields(layout: Layout) {
     let fields = [at::FIRST, at::WORDS, at::MAX_BUCKETS, at::OCCUPIED, at::CAPACITY];
     for kind in kinds(layout) {
@@ -116,7 +117,7 @@ fn other_fields(layout: Layout) {
             let expected = Error::ImpossibleTable { words: number(bytes, at::WORDS) };
             assert_eq!(fault(bytes), Some(expected), "{kind:?}: {what}");
         };
-        // Numbers whose products and sums overflow, each field by itself and all at once.
+        // Numbers whose products and sums overflow, in each field by itself and in all at once.
         for value in [1 << 43, 1 << 60, 1 << 61, 1 << 63, u64::MAX - 1, u64::MAX] {
             for field in fields.into_iter().chain([at::DOUBLED]) {
                 impossible(&with(bytes, field, value), &format!("{value} at {field}"));
@@ -134,7 +135,7 @@ fn other_fields(layout: Layout) {
         for load in loads {
             impossible(&with_half(bytes, at::TARGET_LOAD, load), &format!("a load of {load}"));
         }
-        // Of some of these it is one more or less than there can be. A table of fixed size has one size.
+        // Some of these are one more or one less than is possible. A table of fixed size has exactly one size.
         for field in (at::FIRST..at::HASHER).step_by(8).chain([at::STASHED, at::COPIES]) {
             let old = number(bytes, field);
             let near = (0..20).flat_map(|by| [old.wrapping_add(by), old.wrapping_sub(by)]);
@@ -144,7 +145,7 @@ fn other_fields(layout: Layout) {
                 drop(judged(&with(bytes, field, value)));
             }
         }
-        // The most items that a table is for.
+        // The maximum number of items that a table is for.
         if kind.grows {
             for (capacity, buckets) in
                 [(at::CAPACITY, at::FIRST), (at::MAX_CAPACITY, at::MAX_BUCKETS)]
@@ -158,7 +159,7 @@ fn other_fields(layout: Layout) {
             let most = MOST_SLOTS / layout.slots as u64;
             assert_eq!(fault(&with(bytes, at::MAX_BUCKETS, most)), None);
             impossible(&with(bytes, at::MAX_BUCKETS, most + 1), "a bucket too many");
-            // No more entries are doubled than there are, and no more values of them than there are.
+            // There are no more doubled entries than entries, and no more values of them than doubled entries.
             let entries = number(bytes, at::OCCUPIED) + number(bytes, at::COPIES);
             let stated = Error::WrongLen { stated: entries as usize, found: 0 };
             assert_eq!(fault(&with(bytes, at::DOUBLED, entries)), Some(stated));
@@ -184,7 +185,7 @@ fn other_fields(layout: Layout) {
                 drop(judged(&forged(bytes, |bytes| bytes[field] = byte)));
             }
         }
-        // The words of this layout under the header of another one: valid for that, or an error.
+        // The words of this layout under the header of another one: they are valid for that layout, or an error.
         let all = LAYOUTS.map(|of| (of.encoding, of.bits, of.slots, !kind.grows || of.grows()));
         let unknown = [(1, 16, 4, false), (2, 16, 4, false)];
         for (encoding, bits, slots, is_known) in all.into_iter().chain(unknown) {
@@ -203,8 +204,8 @@ fn other_fields(layout: Layout) {
     }
 }
 
-/// These fields set to all values near theirs, and to some far from them, in an empty snapshot of a table of fixed size:
-/// as many of them as this are right.
+/// Sets these fields to all values near theirs, and to some far from them, in an empty snapshot of a table of fixed
+/// size. The number of valid results is within `right`.
 fn one_size(bytes: &[u8], fields: &[usize], right: std::ops::RangeInclusive<usize>) {
     let old = number(bytes, fields[0]);
     let near = old.saturating_sub(20)..=old + 20;
@@ -222,15 +223,15 @@ fn one_size(bytes: &[u8], fields: &[usize], right: std::ops::RangeInclusive<usiz
     assert!(right.contains(&found), "{found} of {fields:?}");
 }
 
-/// Words that are none of the layout.
+/// Words that the layout does not have.
 fn other_words(layout: Layout) {
     let bits = layout.bits;
     let lane = |slot: u32, value: u64| value << (bits * slot);
     let words = match (bits, layout.slots) {
-        // A number of no multiset, with and without fingerprints; rests that do not ascend.
+        // A number of no multiset, with and without fingerprints; rests that are not in ascending order.
         (14, 5) => vec![u64::MAX, 0b11_1111_1111_1111 << 50, 2 << 10 | 3, 1 << 40 | 2 << 30],
         (17, 4) => vec![u64::MAX, 0xfff << 52, 3876 << 52, 2 << 13 | 3, 1],
-        // A free lane below one in use; and a bit above the lanes, if there are any.
+        // A free lane below a lane in use; and a bit above the lanes, if there is any.
         (_, slots) => {
             let mut words = vec![lane(1, 1), lane(slots as u32 - 1, 1)];
             if bits * (slots as u32) < 64 {
@@ -246,21 +247,22 @@ fn other_words(layout: Layout) {
         for (&word, bucket) in
             words.iter().flat_map(|word| [0, buckets / 2, buckets - 1].map(|bucket| (word, bucket)))
         {
-            // Of two the first.
+            // Of two errors the first one is returned.
             let mut two = forged(bytes, |bytes| {
                 put(bytes, HEADER + 8 * bucket, word);
                 put(bytes, HEADER + 8 * (buckets - 1), word);
             });
             assert_eq!(fault(&two), Some(Error::InvalidWord { bucket }), "{kind:?}: {word:x}");
-            // Damage comes first: it is what a user can mend.
+            // Damage comes first: it is what a user can repair.
             *two.last_mut().unwrap() ^= 1;
             assert_eq!(fault(&two), Some(Error::Damaged));
         }
     }
 }
 
-/// A slot in use, alone in its bucket. In a maplet of fixed size it may have a value and no fingerprint; in a table that
-/// grows no core, no 1 above what is known, a bit that the bucket tells, or fewer bits than every entry knows.
+/// An invalid slot, alone in its bucket: in a maplet of fixed size, one with a value and no fingerprint; in a growing
+/// table, one without a core, without a 1 above the known bits, with a bit that the bucket tells, or with fewer bits
+/// than every entry knows.
 fn other_entries(layout: Layout) {
     for kind in Kind::all(layout, widths) {
         let bytes = &saved(kind);
@@ -272,8 +274,8 @@ fn other_entries(layout: Layout) {
         assert_eq!(invalid > 0, kind.grows || kind.value_bits > 0, "{kind:?}");
     }
     if layout.grows() {
-        // By a small first size, entries may know no more than their buckets tell: but not where these are split. By a
-        // large one, no more than in a table that began with 32 buckets.
+        // With a small first size, entries may know no more than their buckets tell, except where these are split. With
+        // a large first size, they may know no more than in a table that began with 32 buckets.
         let kind = filters(layout, true);
         for (first, words, buckets) in
             [(2, 266, [0, 9, 10, 255, 256, 265]), (64, 70, [0, 5, 6, 63, 64, 69])]
@@ -292,11 +294,11 @@ fn other_entries(layout: Layout) {
     }
 }
 
-/// Says how many of them no table has.
+/// Returns how many of these entries no table has.
 fn other_entries_of(kind: Kind, bytes: &[u8], buckets: &[u64]) -> usize {
     let Kind { layout, grows, value_bits } = kind;
     let ring = if grows { layout.extra_bits(value_bits) + 1 } else { 0 };
-    // The highest bit that is set ends what is known.
+    // The highest bit that is set ends the known bits.
     let of_two = (0..ring).flat_map(|high| (0..=high).map(move |low| 1_u64 << high | 1 << low));
     let rings: Vec<u64> = of_two.chain([0, (1 << ring) - 1]).collect();
     let mut counts = [0; 2];
@@ -330,7 +332,7 @@ fn other_formats() {
     let bytes = saved(filters(default_layout(), false));
     let mut in_text_mode = bytes.clone();
     in_text_mode.insert(7, b'\r');
-    // However few bytes there are: `damage` has those that are the beginning of a snapshot.
+    // However few bytes there are. (`damage` tests the beginnings of snapshots.)
     let almost = &in_text_mode[..112];
     let few = [&b"0"[..], b"ten bytes.", b"\x89PNG\r\n\x1a\n", &almost[..8], almost];
     for other in few.into_iter().chain([text.as_bytes(), &[0; 200], &in_text_mode]) {
@@ -338,14 +340,14 @@ fn other_formats() {
     }
     for version in [0, 2, 3, u32::MAX] {
         let bytes = with_half(&bytes, at::VERSION, version);
-        // Its header may be shorter than ours.
+        // The header of another version may be shorter than ours.
         for bytes in [&bytes[..], &bytes[..at::KIND]] {
             assert_eq!(fault(bytes), Some(Error::UnknownVersion { version }));
         }
     }
 }
 
-/// A reader with an error of its own, after each number of bytes.
+/// A reader that fails with an error of its own, after each number of bytes.
 #[test]
 fn readers_that_fail() {
     struct Fails;
@@ -361,6 +363,6 @@ fn readers_that_fail() {
         assert!(matches!(error, Error::Io { kind: io::ErrorKind::ConnectionReset, .. }), "{len}");
         assert_eq!(error.to_string(), "the snapshot could not be read: the cable is cut");
     }
-    // What is complete needs nothing more of it.
+    // A complete snapshot needs nothing more of the reader.
     assert!(empty.read(&mut bytes.chain(Fails)).is_ok());
 }

@@ -1,4 +1,5 @@
-//! One filter into another: the union of multisets, or nothing. Random merges are in `operations` and in `exact`.
+//! Merging one filter into another: the union of multisets, or nothing. Random merges are in `operations` and in
+//! `exact`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -22,8 +23,8 @@ fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
     items.for_each(|item| filter.insert(&item).expect("room for the items of a test"));
 }
 
-/// Many small parts are refused before the whole could not hold what it is for any more; and none that is built for the
-/// whole.
+/// If a whole is merged from many small parts, a part is refused before the whole can no longer hold what it was built
+/// for. A part that is built for the whole is never refused.
 #[test]
 fn parts_of_a_whole() {
     const PARTS: u64 = 400;
@@ -50,7 +51,7 @@ fn parts_of_a_whole() {
             }
         });
         let parts = parts.count() as u64;
-        // Those of the smallest maximum know enough.
+        // The parts with the smallest maximum know enough.
         assert_eq!(
             parts == PARTS,
             max_capacity == Some(least),
@@ -65,7 +66,7 @@ fn parts_of_a_whole() {
     }
 }
 
-/// Of filters of one size that grew from the smallest one, some twenty can be merged.
+/// Some twenty filters of one size that grew from the smallest one can be merged.
 #[test]
 fn parts_that_grew() {
     const ITEMS: u64 = 30_000;
@@ -80,8 +81,8 @@ fn parts_that_grew() {
     assert!((18..36).contains(&parts), "{parts} parts");
 }
 
-/// The prediction knows what was merged: right after merges it is the rate of the words, and from then on it rises by as
-/// much as without them.
+/// The prediction includes what was merged: right after merges it is the rate of the words, and from then on it rises
+/// as much as without them.
 fn rates_add_up(layout: Layout) {
     const PARTS: u64 = 12;
     let items = usually(5_000, 50_000);
@@ -113,8 +114,8 @@ fn rates_add_up(layout: Layout) {
     assert_eq!(whole.false_positive_rate_at(all).to_bits(), inserted.to_bits());
 }
 
-/// A rate that was given is kept by merges, or they fail and change nothing: of small filters some are merged, and of those
-/// that were built for all items, all are.
+/// Merges keep a rate that was given to the builder, or they fail and change nothing. Of small filters only some can be
+/// merged; of filters that were built for all items, all can.
 #[test]
 fn a_rate_that_was_given_is_kept() {
     const PARTS: u64 = 100;
@@ -144,7 +145,8 @@ fn a_rate_that_was_given_is_kept() {
         if merged == PARTS {
             continue;
         }
-        // A copy keeps it, too. A snapshot does not have it, and what was cleared has room for the same again.
+        // A clone keeps the rate, too. A snapshot does not have it, and a cleared filter has room for the same items
+        // again.
         let copy = whole.try_clone().expect("memory");
         let is_broken = Err(whole.merge(&part(merged)).expect_err("too high a rate"));
         assert_eq!(copy.merge(&part(merged)), is_broken);
@@ -156,7 +158,7 @@ fn a_rate_that_was_given_is_kept() {
     }
 }
 
-/// One of fixed size keeps its rate up to its capacity, and a little beyond if its table is larger than it need be.
+/// A filter of fixed size keeps its rate up to its capacity, and a little beyond if its table is larger than necessary.
 #[test]
 fn a_rate_that_was_given_is_kept_in_a_fixed_filter() {
     let builder = CuckooFilter::builder().capacity(1000).hasher(HASHER);
@@ -173,14 +175,14 @@ fn a_rate_that_was_given_is_kept_in_a_fixed_filter() {
         let error = whole.merge(&build(rate, most..most + 1)).expect_err("one more");
         assert!(matches!(error, Error::MergedRateTooHigh { one_in } if 1.0 / one_in as f64 > rate));
         assert!(whole.snapshot().expect("memory").as_bytes() == before);
-        // Nothing was promised.
+        // This builder has promised no rate.
         let other = builder.clone().build().expect("a filter");
         fill(&other, 0..most);
         assert_eq!(other.merge(&build(rate, most..most + 1)), Ok(()));
     }
 }
 
-/// Filters that grow: one began larger than the other, or has grown further, or has no maximum.
+/// Growing filters: one began larger than the other, or has grown further, or has no maximum.
 fn the_union_of_any_sizes(layout: Layout) {
     let endless = || layout.filters().growable().build().unwrap();
     let builds: [&dyn Fn() -> Growing; 4] =
@@ -206,7 +208,7 @@ fn the_union_of_any_sizes(layout: Layout) {
         let found = (2_000_000..2_010_000_u64).filter(|item| one.contains(item)).count() as f64;
         let stated = 10_000.0 * one.false_positive_rate();
         assert!((found - stated).abs() < 10.0 + 0.3 * stated, "{found}, {stated}");
-        // What is restored from it is the same. It goes on from there, and all can be removed.
+        // A filter that is restored from it is the same. It grows on, and all items can be removed.
         let bytes = one.snapshot().unwrap().into_bytes();
         let restored = Growing::from_bytes(&bytes, HASHER).unwrap();
         let more = if restored.max_capacity() > 3000 { more } else { 0..0 };
@@ -218,7 +220,7 @@ fn the_union_of_any_sizes(layout: Layout) {
     }
 }
 
-/// Two buckets hold any items that they have slots for, and not one more: all of it, or nothing.
+/// Two buckets hold any items for which they have slots, and not one more: a merge stores all of them, or nothing.
 fn to_the_last_slot(layout: Layout) {
     for kind in Kind::all(layout, widths).into_iter().filter(|kind| !kind.grows) {
         let items: Vec<Item> =
@@ -270,11 +272,11 @@ fn what_is_not_alike_is_an_error() {
     assert_eq!(filter.len(), 10);
 }
 
-/// While other threads use both: what was in the one is found throughout, what comes and goes
-/// meanwhile is exact, and what was settled in the other is there afterwards.
+/// A merge while other threads use both filters: settled items of this filter are found throughout, items that are
+/// inserted and removed meanwhile are counted exactly, and settled items of the other filter are there afterwards.
 ///
-/// A short merge may be over before another thread gets to run: it is repeated until each of the
-/// others has begun and ended an operation during ten merges.
+/// A short merge may be over before another thread gets to run. So it is repeated until each of the other threads has
+/// begun and ended an operation during ten merges.
 #[test]
 fn while_others_use_both() {
     let mut overlaps = [0; 3];
@@ -286,7 +288,7 @@ fn while_others_use_both() {
         fill(&one, 0..10_000);
         fill(&other, 10_000..20_000);
         let stop = AtomicBool::new(false);
-        // Operations of each of the other threads.
+        // The number of operations of each of the other threads.
         let operations = [const { AtomicUsize::new(0) }; 3];
         let count = || operations.each_ref().map(|of| of.load(Ordering::Relaxed));
         thread::scope(|scope| {
@@ -324,13 +326,13 @@ fn while_others_use_both() {
             one.merge(&other).unwrap();
             let after = count();
             stop.store(true, Ordering::Relaxed);
-            // The first of two may have begun before.
+            // The first of two operations may have begun before the merge.
             for (overlaps, (before, after)) in overlaps.iter_mut().zip(before.iter().zip(after)) {
                 *overlaps += usize::from(after >= before + 2);
             }
         });
         assert!((0..20_000_u64).all(|item| one.contains(&item)));
-        // The image of the other filter may have had any of the items that came and went.
+        // The image of the other filter may contain any of the items that were inserted and removed meanwhile.
         assert!((20_000..=21_000).contains(&one.len()), "{}", one.len());
         assert_eq!(other.len(), 10_000);
     }

@@ -1,4 +1,4 @@
-//! Snapshots and what is made of them: bytes, restored filters, merges.
+//! Snapshots and their use: bytes, restored filters, merges.
 
 mod format;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Snapshots: what is restored is what was saved, in every layout.
+//! Snapshots: in every layout, the restored filter is the saved one.
 
 use coucal::GrowableCuckooFilter;
 
@@ -8,7 +8,7 @@ of_each_layout!(there_and_back);
 
 of_each_growing_layout!(long_use_of_what_is_restored);
 
-/// The most items are more than the counts of 4,096 stripes are restored from at once, in every layout.
+/// The largest number of items is more than the counts of 4,096 stripes are restored from at once, in every layout.
 fn there_and_back(layout: Layout) {
     for kind in Kind::all(layout, widths) {
         for items in [0, 10, 1000, if kind.value_bits == 0 { 20_000 } else { 3000 }] {
@@ -17,7 +17,7 @@ fn there_and_back(layout: Layout) {
     }
 }
 
-/// `first` is the capacity that it was made with.
+/// Saves and restores a subject of this kind. `first` is the capacity that it was made with.
 fn comes_back(kind: Kind, first: usize, items: usize) {
     let subject = kind.build(first, items);
     let all: Vec<Item> =
@@ -44,13 +44,13 @@ fn comes_back(kind: Kind, first: usize, items: usize) {
             assert_eq!(restored.values(hash), subject.values(hash));
         }
         assert!(restored.bytes() == bytes, "{restored:?}");
-        // What was read can be used.
+        // The restored filter can be used.
         assert!(all.iter().skip(1).step_by(3).all(|&item| restored.remove(item)));
     }
 }
 
-/// Tables of more than 2^14 buckets: filled, emptied in part, saved and restored again and again. Each goes on
-/// where the last one was, keeps its load, and is empty in the end.
+/// Tables of more than 2^14 buckets: filled, emptied in part, saved and restored repeatedly. Each restored table
+/// continues where the last one was, keeps its load, and is empty in the end.
 fn long_use_of_what_is_restored(layout: Layout) {
     let mut filter = layout.growing(10_000, 2_000_000);
     let mut held = 0..0_u64;

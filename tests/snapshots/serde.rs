@@ -1,4 +1,4 @@
-//! Snapshots in the data formats of `serde`, by the feature of that name.
+//! Snapshots in the data formats of `serde`, with the feature of that name.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn filter() -> Filter {
     filter
 }
 
-/// What four formats read, each from a slice, whose bytes it may lend, and from a reader.
+/// Returns the snapshots that four formats read: each from a slice, whose bytes the format may lend, and from a reader.
 fn in_each_format(snapshot: &Snapshot) -> [Snapshot; 8] {
     let postcard = postcard::to_allocvec(snapshot).unwrap();
     let json = serde_json::to_vec(snapshot).unwrap();
@@ -38,7 +38,7 @@ fn in_each_format(snapshot: &Snapshot) -> [Snapshot; 8] {
     ]
 }
 
-/// Formats read what is longer than some buffer in another way than what is not.
+/// Formats read bytes in another way if they are longer than some buffer.
 #[test]
 fn small_and_large_in_each_format() {
     let layout = default_layout();
@@ -71,7 +71,7 @@ fn bytes_in_a_binary_format_and_numbers_in_a_text_format() {
     assert!(written.starts_with("[137,99,111,117,99,97,108,10,1,"), "{}", &written[..40]);
 }
 
-/// What is read is validated, as by `from_bytes`.
+/// The bytes are validated, as by `from_bytes`.
 #[test]
 fn damaged_bytes_are_an_error() {
     let mut bytes = filter().snapshot().unwrap().into_bytes();
@@ -86,7 +86,7 @@ fn damaged_bytes_are_an_error() {
     assert!(error.contains("the bytes of a snapshot"), "{error}");
 }
 
-/// As a field of a derived type is, which lives no longer than what it borrows.
+/// Has the lifetimes of a field of a derived type, which lives no longer than what it borrows.
 fn shorter<'de: 'a, 'a>(bytes: &'de [u8]) -> CuckooFilterView<&'a [u8]> {
     let mut from = postcard::Deserializer::from_bytes(bytes);
     CuckooFilterView::<&'a [u8]>::deserialize(&mut from).unwrap()
@@ -124,7 +124,7 @@ fn filters_and_views() {
     assert!(restored.contains(&Prehashed(7)) && view.contains(&Prehashed(7)));
     assert!(postcard::from_bytes::<CuckooFilter<Fp16x4, Default>>(&written).is_err());
 
-    // What forgets by itself would come back as one that does not.
+    // A filter that forgets by itself would come back as one that does not.
     let seen = || ExpiringCuckooFilter::builder().generations(4).hasher(Default::default());
     let mut plain = seen().growable().build().unwrap();
     plain.insert("egg").unwrap();
@@ -140,7 +140,7 @@ fn filters_and_views() {
         assert!(error.contains("`set_every`") && error.contains("`snapshot()`"), "{error}");
     }
 
-    // With another seed than the default one they could not be read.
+    // With another seed than the default one, it could not be read.
     let other = CuckooFilter::with_capacity_and_hasher(1000, Default::new(7));
     let error = serde_json::to_string(&other).unwrap_err().to_string();
     assert!(error.contains("default seed") && error.contains("`snapshot()`"), "{error}");

@@ -1,4 +1,4 @@
-//! Views of the bytes of snapshots: they say what the filter said, and no bytes make them panic.
+//! Views of the bytes of snapshots: they answer as the filter did, and no bytes make them panic.
 
 use coucal::{CuckooFilterView, CuckooMapletView, Error, StableHashBuilder};
 use coucal_reference::format::{HEADER, PAIR, Value, at, forged, number, put};
@@ -26,17 +26,17 @@ fn views(layout: Layout) {
     }
 }
 
-/// With a third of the items, and copies of some that find no room in their buckets, at each alignment.
+/// Checks views with a third of the items, and copies of some for which their buckets have no slots, at each alignment.
 fn is_viewed(subject: &dyn Subject, items: usize) {
     let top = (1_u64 << subject.value_bits()) - 1;
     let item =
         |hash: u64, at: usize| -> Item { (hash, (((hash >> 7) + at as u64) & top) as Value) };
-    // Those that are inserted, and others.
+    // Inserted items, and others.
     let hashes: Vec<u64> = hashes(17).take(items + usually(1000, 100_000)).collect();
     for (at, &hash) in hashes[..items].iter().enumerate() {
         let copies = if at % 97 == 5 { 20 } else { usize::from(at % 3 == 0) };
         for copy in 0..copies {
-            // In a small table there may be no room for all of them.
+            // A small table may be full before all of them are inserted.
             drop(subject.insert(item(hash, copy / 2)));
         }
     }
@@ -49,8 +49,8 @@ fn is_viewed(subject: &dyn Subject, items: usize) {
     each_damage_is_looked_at(subject, &bytes, &hashes[..100]);
 }
 
-/// Filters that began with more buckets know more of their items. Merged into one whose buckets are full of copies, the
-/// entries of each are stashed, as long as they were.
+/// Filters that began with more buckets know more of their items. They are merged into one whose buckets are full of
+/// copies: so the entries of each are stashed, as long as they were.
 fn stashed_entries_of_several_lengths(layout: Layout) {
     for value_bits in [0, 2] {
         let kind = Kind { layout, grows: true, value_bits };
@@ -66,7 +66,7 @@ fn stashed_entries_of_several_lengths(layout: Layout) {
         for part in 0..3 {
             let other = kind.build((28 << part) * layout.slots, 100_000);
             insert(&*other, &hot, part);
-            // Of these some have one length, some two.
+            // Some of these items have entries of one length, others of two lengths.
             insert(&*other, &of_parts[part as usize..], part);
             whole.merge(&*other).expect("room");
         }
@@ -76,7 +76,7 @@ fn stashed_entries_of_several_lengths(layout: Layout) {
         let mut lengths: Vec<_> = stashed.map(|entry| number(entry, 8) >> 32 & 127).collect();
         lengths.dedup();
         assert!(lengths.len() >= 4, "{lengths:?}: {whole:?}");
-        // A maplet tells each value once.
+        // A maplet returns each stashed value once.
         let least = if value_bits > 0 { 3 } else { 80 };
         assert!(hot.iter().all(|&hash| whole.values(hash).len() >= least), "{whole:?}");
         let others: Vec<u64> = hashes(25).take(1000).collect();
@@ -84,7 +84,7 @@ fn stashed_entries_of_several_lengths(layout: Layout) {
     }
 }
 
-/// A trusted view of damaged words and entries gives some answer; one that is checked says that they are.
+/// A trusted view of damaged words and entries gives some answer; a checked view reports the damage.
 fn each_damage_is_looked_at(subject: &dyn Subject, bytes: &[u8], hashes: &[u64]) {
     for (damage, &byte) in [0xff, 1, 0x80, 0x55].iter().enumerate() {
         let mut damaged = bytes.to_vec();
@@ -98,8 +98,8 @@ fn each_damage_is_looked_at(subject: &dyn Subject, bytes: &[u8], hashes: &[u64])
     }
 }
 
-/// A trusted view of a header with the right checksum gives some answer, or says that there is no such table: the sizes
-/// with which nothing could be looked up, and more items that are none of their own than entries.
+/// A trusted view of a header with a correct checksum gives some answer, or an error that there is no such table: for
+/// sizes in which nothing could be looked up, and for more doubled copies than there are copies.
 fn trusted_headers(layout: Layout) {
     for kind in Kind::each(layout, 2) {
         let subject = kind.build(10, 100);
@@ -133,7 +133,7 @@ fn trusted_headers(layout: Layout) {
     }
 }
 
-/// What is said of itself.
+/// The figures of a view.
 #[test]
 fn figures() {
     let filter = default_layout().growing(0, 10_000);
@@ -151,14 +151,14 @@ fn figures() {
     let view = CuckooMapletView::from_bytes(maplet.snapshot().unwrap(), HASHER).unwrap();
     assert_eq!((view.len(), view.value_bits()), (1, 6));
     assert!((view.false_positive_rate() / maplet.false_positive_rate() - 1.0).abs() < 1e-9);
-    // Of fixed size, the rate goes by the entries, those in the stash included.
+    // In a table of fixed size, the rate follows from the number of entries, including those in the stash.
     (0..32).for_each(|value| maplet.insert("egg", value).unwrap());
     assert!(maplet.stats().stashed_entries > 20, "{:?}", maplet.stats());
     let view = CuckooMapletView::from_bytes(maplet.snapshot().unwrap(), HASHER).unwrap();
     assert!((view.false_positive_rate() / maplet.false_positive_rate() - 1.0).abs() < 1e-9);
 }
 
-/// What a view refuses, also one that trusts the bytes; `hostile` has more for one that does not.
+/// Bytes that a view refuses, also one that trusts them; `hostile` has more for one that does not.
 #[test]
 fn what_is_no_view() {
     let [filter, maplet] = [0, 3].map(|value_bits| {

@@ -1,4 +1,4 @@
-//! A table that was made for n items holds n of any kind.
+//! A table that was made for n items holds n items of any kind.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -15,8 +15,8 @@ of_each_layout! {
     copies_or_values_of_many
 }
 
-/// Many more than its buckets have slots, in a maplet with two values: the table does not grow for them, and with another
-/// of that kind all find room.
+/// Many more copies than the two buckets have slots, in a maplet with two values: the table does not grow for them, and
+/// after a merge with another such maplet all of them are there.
 fn copies_of_one_item(layout: Layout) {
     for (kind, capacity) in kinds(layout).into_iter().flat_map(|kind| [(kind, 100), (kind, 20_000)])
     {
@@ -39,8 +39,8 @@ fn copies_of_one_item(layout: Layout) {
     }
 }
 
-/// So many items: of the first hash more than two buckets hold, of each other as many as `copies` says, each with the
-/// next value. Not one hash after the other.
+/// Returns `count` items: of the first hash more than two buckets hold, of each other hash as many as `copies` returns.
+/// Each has the next value. They are not sorted by hash.
 fn items(count: usize, kind: Kind, copies: impl Fn(&mut Random) -> usize) -> Vec<Item> {
     let mut random = random(5);
     let mut items = Vec::with_capacity(count);
@@ -58,8 +58,8 @@ fn items(count: usize, kind: Kind, copies: impl Fn(&mut Random) -> usize) -> Vec
     items
 }
 
-/// As many items as it was made for, of each hash three or a number that chance says; half of them removed, values
-/// replaced, all the others removed. In between it is restored.
+/// As many items as the table was made for, three of each hash or a random number: half of them are removed, values are
+/// replaced, and all others are removed. In between the table is restored.
 fn copies_or_values_of_many(layout: Layout) {
     for kind in kinds(layout) {
         let most = if kind.value_bits > 0 { 32 } else { 2000 };
@@ -75,7 +75,7 @@ fn copies_or_values_of_many(layout: Layout) {
 }
 
 fn fills_and_empties(kind: Kind, mut held: Vec<Item>) {
-    // Where it grows, from an eighth of it on.
+    // A growing table starts with an eighth of the capacity.
     let subject = kind.build(held.len() / 8, held.len());
     for (stored, &item) in held.iter().enumerate() {
         assert_eq!(subject.insert(item), Ok(()), "{stored} of {}: {subject:?}", held.len());
@@ -102,8 +102,8 @@ fn fills_and_empties(kind: Kind, mut held: Vec<Item>) {
     empties(&*subject, &held);
 }
 
-/// What the documentation of the crate and SECURITY.md say. Nearly all pairs are stashed: of a key two buckets hold
-/// few.
+/// An entry takes as much memory as the documentation of the crate and SECURITY.md say. Nearly all pairs are stashed,
+/// since two buckets hold few pairs of a key.
 #[test]
 fn an_entry_takes_no_more_memory_than_is_said() {
     let maplet = default_layout().maplet(300_000, 8);

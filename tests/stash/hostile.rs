@@ -1,4 +1,4 @@
-//! Snapshots whose stash is that of no table: the crate and the reader of the reference name the same error.
+//! Snapshots whose stash no table has: the crate and the reader of the reference return the same error.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::common::{Item, Kind, Layout, Subject, hashes};
 
 of_each_layout!(hostile_stashes);
 
-/// Of an item of which something is stashed.
+/// The maximum number of copies of an item with stashed copies.
 const MOST_COPIES: u64 = (1 << 25) - 1;
 
 const ENTRIES: usize = 3;
@@ -21,7 +21,7 @@ struct Saved {
     kind: Kind,
     bytes: Vec<u8>,
     words: u64,
-    /// Where the stash begins.
+    /// The offset of the stash.
     start: usize,
 }
 
@@ -30,7 +30,7 @@ impl Saved {
         let subject = kind.build(1, 200);
         let geometry = subject.geometry();
         let mut used = BTreeSet::new();
-        // With buckets of their own.
+        // Items with buckets of their own.
         let mut is_apart = |&hash: &u64| {
             geometry.buckets(hash, subject.slots()).iter().all(|&bucket| used.insert(bucket))
         };
@@ -47,7 +47,7 @@ impl Saved {
         Self { kind, bytes, words, start }
     }
 
-    /// Where the numbers of an entry are.
+    /// Returns the offsets of the numbers of an entry.
     fn at(&self, entry: usize) -> [usize; 2] {
         [0, 8].map(|number| self.start + PAIR * entry + number)
     }
@@ -56,18 +56,18 @@ impl Saved {
         self.at(entry).map(|at| number(&self.bytes, at))
     }
 
-    /// With other numbers in these places.
+    /// Returns the bytes with other numbers at these offsets.
     fn with(&self, numbers: &[(usize, u64)]) -> Vec<u8> {
         forged(&self.bytes, |bytes| numbers.iter().for_each(|&(at, number)| put(bytes, at, number)))
     }
 
-    /// With another entry in the place of this one.
+    /// Returns the bytes with another entry in the place of this one.
     fn with_entry(&self, entry: usize, [position, rest]: [u64; 2]) -> Vec<u8> {
         let [at_position, at_rest] = self.at(entry);
         self.with(&[(at_position, position), (at_rest, rest)])
     }
 
-    /// With as many copies of these entries as one can have.
+    /// Returns the bytes with the maximum number of copies of these entries.
     fn with_most(&self, entries: &[usize]) -> Vec<u8> {
         let mut copies = number(&self.bytes, at::COPIES);
         let mut numbers = Vec::new();
@@ -85,7 +85,7 @@ impl Saved {
     }
 }
 
-/// What the crate and the reference say of bytes.
+/// Returns the error of the crate for these bytes, which must be that of the reference.
 fn verdict(bytes: &[u8]) -> Option<Error> {
     judged(bytes).err()
 }
@@ -105,7 +105,7 @@ fn hostile_stashes(layout: Layout) {
     }
 }
 
-/// Each field of an entry by itself.
+/// Changes each field of an entry by itself.
 fn entries_of_no_table(saved: &Saved) {
     let Kind { layout, grows, value_bits } = saved.kind;
     // The lowest bits of a slot that are not the core; none in a table of fixed size.
@@ -158,7 +158,7 @@ fn entries_out_of_order(saved: &Saved) {
             a[saved.at(one)[0]..][..PAIR].swap_with_slice(&mut b[..PAIR]);
         });
         assert_eq!(verdict(&swapped), Some(Error::InvalidEntry { entry: one + 1 }));
-        // Equal but for the number of copies.
+        // Equal except for the number of copies.
         for more in 0..3 {
             let [position, rest] = saved.entry(one);
             let twice = saved.with_entry(one + 1, [position, rest + (more << 39)]);
@@ -196,12 +196,12 @@ fn numbers_that_do_not_agree(saved: &Saved) {
     for entry in 0..ENTRIES {
         let [_, rest] = saved.entry(entry);
         says(&[(saved.at(entry)[1], rest + (1 << 39))], wrong(copies, copies + 1));
-        // As many as an entry can have, which are in the header.
+        // As many copies as an entry can have, with that number in the header.
         assert_eq!(verdict(&saved.with_most(&[entry])), None);
     }
 }
 
-/// Of each entry and of both numbers in the header.
+/// Flips each bit of each entry, and of both numbers in the header.
 fn each_bit_flipped(saved: &Saved) {
     let fields = (saved.start..saved.start + PAIR * ENTRIES).chain(at::STASHED..at::CHECKSUM);
     let flipped = fields.flat_map(|byte| 8 * byte..8 * byte + 8).map(|bit| {
@@ -211,7 +211,7 @@ fn each_bit_flipped(saved: &Saved) {
     assert!(flipped.filter(Option::is_none).count() > 0, "some bits of a core");
 }
 
-/// A pair that has as many copies as the stash counts gets no more, and nothing is lost.
+/// A pair with the maximum number of copies that the stash counts gets no more, and nothing is lost.
 fn most_copies_of_a_pair(saved: &Saved) {
     let hash = hashes(51).next().expect("endless");
     let mut subjects = (0..ENTRIES).map(|entry| saved.restored(&saved.with_most(&[entry])));
@@ -225,11 +225,11 @@ fn most_copies_of_a_pair(saved: &Saved) {
     assert_eq!(subject.try_replace((hash, 1), 0), Ok(true));
 }
 
-/// A merge is refused for one item that has too many copies then, after millions of copies of others were stored: all
-/// of them are taken back, those of an entry at once.
+/// A merge is refused for one item, which would then have too many copies, after millions of copies of others were
+/// stored: all of them are taken back, those of an entry at once.
 fn millions_are_taken_back(saved: &Saved) {
     let other = saved.restored(&saved.with_most(&[0, 1, 2]));
-    // Some of them are the items of the other.
+    // Some of them are the items of the other filter.
     for hash in hashes(51).take(2 * ENTRIES).filter(|&hash| other.contains(hash)) {
         let one = saved.kind.build(1, 200);
         let copies = 2 * saved.kind.layout.slots + 1;

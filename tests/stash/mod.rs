@@ -1,5 +1,5 @@
-//! What finds no room in its two buckets: copies of an item, values of a key. Filters and maplets, of fixed size and
-//! growing, through what they have in common.
+//! Entries that are stashed, because their two buckets have no free slot: copies of an item, values of a key. Tests
+//! filters and maplets, of fixed size and growing, through their common interface.
 
 mod capacity;
 mod hostile;
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use crate::common::{Item, Kind, Layout, Subject};
 use coucal_reference::format::Value;
 
-/// All kinds of a layout, with values of up to eight bits; of growing maplets with those for which splits double no
-/// entry before some doublings.
+/// Returns all kinds of a layout, with values of up to eight bits; growing maplets with values for which splits double
+/// no entry before some doublings.
 fn kinds(layout: Layout) -> Vec<Kind> {
     let mut kinds = Kind::each(layout, 8);
     for kind in kinds.iter_mut().filter(|kind| kind.grows && kind.value_bits > 0) {
@@ -20,7 +20,7 @@ fn kinds(layout: Layout) -> Vec<Kind> {
     kinds
 }
 
-/// Each of these items is there, with its copies and values, and no item besides.
+/// Checks that each of these items is there, with its copies and values, and no other item.
 fn holds(subject: &dyn Subject, items: &[Item]) {
     assert_eq!(subject.len(), items.len(), "{subject:?}");
     let mut values: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
@@ -31,7 +31,7 @@ fn holds(subject: &dyn Subject, items: &[Item]) {
         assert!(subject.contains(hash), "{hash:x} is missed: {subject:?}");
         let found = subject.values(hash);
         assert!(due.iter().all(|value| found.contains(value)), "{due:?}, {found:?}: {subject:?}");
-        // A maplet returns a stashed value once, however many copies there are.
+        // A maplet returns a stashed value once, whatever its number of copies.
         let is_counted = subject.value_bits() > 0 || found.len() >= due.len();
         assert!(is_counted, "{} copies of {}: {subject:?}", found.len(), due.len());
     }
@@ -39,7 +39,7 @@ fn holds(subject: &dyn Subject, items: &[Item]) {
     assert!(subject.contains_each(&hashes).into_iter().all(|found| found));
 }
 
-/// All of these can be removed, and then nothing is left.
+/// Checks that all of these items can be removed, and that nothing is left then.
 fn empties(subject: &dyn Subject, items: &[Item]) {
     for &item in items {
         assert!(subject.remove(item), "{item:?} is lost: {subject:?}");

@@ -1,4 +1,4 @@
-//! Many writers of one item, and readers of others beside them.
+//! Many writers of one item, beside readers of other items.
 
 use std::collections::HashMap;
 use std::sync::Barrier;
@@ -15,7 +15,7 @@ of_each_layout!(beside_writers_of_a_hot_item);
 const WRITERS: usize = 64;
 const READERS: usize = 4;
 
-/// Items with the same two buckets, that cannot be taken for each other.
+/// Returns items that have the same two buckets, but are not false positives of each other.
 fn with_the_same_buckets(subject: &dyn Subject) -> [u64; 3] {
     let geometry = subject.geometry();
     let mut alike: HashMap<[u64; 2], Vec<u64>> = HashMap::new();
@@ -31,9 +31,9 @@ fn with_the_same_buckets(subject: &dyn Subject) -> [u64; 3] {
     unreachable!("hashes do not end")
 }
 
-/// One item is in a bucket at first, and one in the stash. Writers insert a copy of the hot item each, which fill the
-/// buckets, and remove it again: so the stash fills, and what is in it goes back. In a maplet each writer has a value
-/// of its own, and gives it another one in between.
+/// At first one item is in a bucket, and one in the stash. Each writer inserts a copy of the hot item and removes it
+/// again. These copies fill the buckets: so the stash fills, and its entries go back. In a maplet each writer has a
+/// value of its own, and replaces it by another one in between.
 fn beside_writers(subject: &dyn Subject) {
     let _turn = turn();
     let [hot, settled @ ..] = with_the_same_buckets(subject);
@@ -62,7 +62,7 @@ fn beside_writers(subject: &dyn Subject) {
                         assert!(subject.values(hot).contains(&item.1), "an own value is missed");
                     }
                     assert!(subject.remove(item), "an own insert is lost");
-                    // Room for what is in the stash.
+                    // Makes room for stashed entries.
                     if number < first.len() && round % 16 == 0 {
                         assert!(subject.remove(first[number]), "an item is lost");
                         assert_eq!(subject.insert(first[number]), Ok(()), "{subject:?}");
@@ -77,7 +77,8 @@ fn beside_writers(subject: &dyn Subject) {
                 while writing.load(Ordering::SeqCst) > 0 {
                     for _ in 0..16 {
                         assert!(subject.contains(hash), "a settled item is missed");
-                        // In a maplet it compares all values that are found, and one that goes back is found twice.
+                        // In a maplet all values that are found are compared; a value that goes back from the stash is
+                        // found twice.
                         let found = top > 0 || subject.contains_each(&[hash])[0];
                         assert!(found, "a settled item is missed");
                     }

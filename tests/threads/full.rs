@@ -7,12 +7,13 @@ use coucal::Prehashed;
 
 use crate::common::{Filter, default_layout, fill, hashes, repetitions, turn};
 
-/// What gives the loads of first refusals, with a filter and a number of rounds: with small and large filters, none is
-/// refused early.
+/// Runs `loads` with small and large filters: it returns the loads at which the first insert was refused, for a filter
+/// and a number of rounds. No insert is refused too early.
 ///
-/// Searched for as far as a search goes, the first refusal of the small filter comes at 97.9 % of the slots on average,
-/// with a standard deviation of 0.43 %; of 20,000 fills the earliest was at 96.05 %. 94.5 % is 7.8 deviations down. The
-/// large one has 131,000 slots: at 97.6 % on average, with a standard deviation of 0.07 %; 97 % is 8 down.
+/// If each search goes as far as possible, the small filter refuses the first insert at 97.9 % of the slots on average,
+/// with a standard deviation of 0.43 %; the earliest of 20,000 fills was at 96.05 %. 94.5 % is 7.8 deviations below.
+/// The large filter has 131,000 slots: it refuses the first insert at 97.6 % on average, with a standard deviation of
+/// 0.07 %; 97 % is 8 deviations below.
 fn none_is_early(loads: impl Fn(&Filter, u64) -> Vec<f64>, [small, large]: [u64; 2]) {
     let _turn = turn();
     for (capacity, rounds, least) in [(2000, small, 0.945), (125_000, large, 0.97)] {
@@ -22,19 +23,18 @@ fn none_is_early(loads: impl Fn(&Filter, u64) -> Vec<f64>, [small, large]: [u64;
     }
 }
 
-/// Two threads fill a filter until inserts fail, while a third clears it again and again. What a
-/// search that fails during the clear leaves behind must not outlive it: the next inserts fail at
-/// the usual load.
+/// Two threads fill a filter until inserts fail, while a third one clears it repeatedly. A search that fails during a
+/// clear must not leave anything behind: the next inserts fail at the usual load.
 fn clear_beside(filter: &Filter, rounds: u64) -> Vec<f64> {
     // Odd while the filter is being cleared.
     let epoch = AtomicU64::new(0);
-    // The epochs for which an insert has failed that began and ended within.
+    // The last epoch in which an insert has failed that began and ended within it.
     let failed = AtomicU64::new(u64::MAX);
     let (failures, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let insert = |seed| {
         let mut loads = Vec::new();
         for hash in hashes(seed) {
-            // SeqCst, here and below: nothing here is about these.
+            // SeqCst, here and below: this test is not about these orderings.
             let before = epoch.load(Ordering::SeqCst);
             if filter.insert(&Prehashed(hash)).is_err() {
                 failures.fetch_add(1, Ordering::SeqCst);
@@ -56,7 +56,7 @@ fn clear_beside(filter: &Filter, rounds: u64) -> Vec<f64> {
             scope.spawn(move || insert(seed))
         });
         for round in 0..rounds {
-            // As many failures as shorten the searches to the utmost.
+            // As many failures as shorten the searches to the minimum.
             let enough = failures.load(Ordering::SeqCst) + 8;
             while failed.load(Ordering::SeqCst) != 2 * round
                 || failures.load(Ordering::SeqCst) < enough
@@ -72,8 +72,8 @@ fn clear_beside(filter: &Filter, rounds: u64) -> Vec<f64> {
     })
 }
 
-/// One thread inserts into a full filter while another removes all that was there. Afterwards,
-/// with nobody else at work, the filter takes new items up to the usual load.
+/// One thread inserts into a full filter while another removes all earlier items. Afterwards, without other threads,
+/// the filter takes new items up to the usual load.
 fn removals_beside(filter: &Filter, rounds: u64) -> Vec<f64> {
     let load = |round| {
         filter.clear();

@@ -1,7 +1,7 @@
 //! How often a lookup gives up and answers true, in the worst workloads that could be arranged.
 //!
-//! A lookup gives up when the version of its fingerprint's group was bumped in each of its rounds. So
-//! the writers here bump versions as fast as they can, and the readers look up only absent items.
+//! A lookup gives up if the version of its fingerprint's group was bumped in each of its rounds. So the writers here
+//! bump versions as fast as they can, and the readers look up only absent items.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use coucal::Prehashed;
 
 use crate::common::{Filter, default_layout, hashes, random, repetitions, turn, usually};
 
-/// Lookups of each reader.
+/// The number of lookups of each reader.
 fn lookups() -> u64 {
     repetitions(200_000, 5_000_000)
 }
@@ -21,8 +21,8 @@ fn lookups() -> u64 {
 /// Copies of one item in both buckets of the smallest table: each removal bumps the same version.
 fn one_group(filter: &Filter, stop: &AtomicBool, _seed: u64) {
     while !stop.load(Ordering::Relaxed) {
-        // With five copies or more, both buckets hold some. More than there are slots might go to the stash, by
-        // millions.
+        // With five copies or more, both buckets hold some. More copies than slots might go to the stash, by the
+        // million.
         while filter.len() < filter.slots() && filter.insert(&Prehashed(1)).is_ok() {}
         while filter.count(&Prehashed(1)) > 5 && filter.remove(&Prehashed(1)) {}
     }
@@ -44,11 +44,11 @@ fn kicks(filter: &Filter, stop: &AtomicBool, seed: u64) {
     }
 }
 
-/// Copies of some items for which their buckets have no room: they change the stash each time.
+/// Copies of some items whose buckets have no free slots: each of them changes the stash.
 fn stashing(filter: &Filter, stop: &AtomicBool, seed: u64) {
     let hot: Vec<u64> = hashes(seed + 100).take(1 + filter.slots() / 200).collect();
     let slots_of_two = 2 * default_layout().slots;
-    // Of every second one nothing is in the stash, from time to time.
+    // From time to time, no copy of every second item is stashed.
     for (at, &hash) in hot.iter().enumerate() {
         let copies = vec![hash; slots_of_two + at % 2];
         filter.insert_many(Prehashed::slice(&copies)).expect("room");
@@ -86,7 +86,8 @@ fn inconclusive(filter: &Filter, write: Writer, writers: u64, readers: u64) -> u
     filter.stats().inconclusive_lookups
 }
 
-/// It happens once in some million lookups or less often; with one round in place of eight, once in 200 to 10,000.
+/// A lookup gives up once in some million lookups, or less often; with one round instead of eight, once in 200 to
+/// 10,000.
 #[test]
 fn a_lookup_hardly_ever_gives_up() {
     let _turn = turn();

@@ -1,10 +1,9 @@
-//! Litmus tests on the machine: two threads, each of which changes one item and then looks up the
-//! other thread's item. In no order of these four operations do both threads get the forbidden
-//! answer. They do get it if a store still waits in the buffer of a processor when its operation
-//! returns.
+//! Litmus tests on the machine: two threads, each of which changes one item and then looks up the other thread's item.
+//! In no order of these four operations do both threads get the forbidden answer. They would get it if a store still
+//! waited in the buffer of a processor when its operation returns.
 //!
-//! The models `order::*` of `loom-tests` show the same under the rules of the memory model; these
-//! tests show it on a real processor.
+//! The models `order::*` of `loom-tests` show the same under the rules of the memory model; these tests show it on a
+//! real processor.
 
 use std::hint::spin_loop;
 use std::ops::Range;
@@ -17,10 +16,10 @@ use coucal_reference::format::Geometry;
 
 use crate::common::{HASHER, Stop, default_layout, hashes, repetitions, turn};
 
-/// Of the default layout by its type, so that as little as possible is between two operations.
+/// The type of the default layout, so that as few instructions as possible are between two operations.
 type Filter = CuckooFilter<Fp16x4, StableHashBuilder>;
 
-/// The filter with the most slots, of those with at most `slots`.
+/// Returns the filter with the most slots, of those with at most `slots`.
 fn of_slots(slots: usize) -> Filter {
     let capacity = default_layout().filter_of_slots(slots).capacity();
     CuckooFilter::with_capacity_and_hasher(capacity, HASHER)
@@ -32,9 +31,9 @@ struct Gate {
 }
 
 impl Gate {
-    /// Waits until both have come here `time` times.
+    /// Waits until both threads have come here `time` times.
     fn meet(&self, time: u64) {
-        // AcqRel and Acquire: what one did before, the other sees after.
+        // AcqRel and Acquire: each thread sees afterwards what the other one did before.
         self.arrived.fetch_add(1, Ordering::AcqRel);
         let mut spins = 0;
         while self.arrived.load(Ordering::Acquire) < 2 * time {
@@ -48,8 +47,8 @@ impl Gate {
     }
 }
 
-/// Each round: `prepare` by one thread, then `act(0)` and `act(1)` at once, then `check` of what
-/// they returned, which must be true in every round.
+/// Runs rounds: `prepare` in one thread, then `act(0)` and `act(1)` at once, then `check` of the answers, which must be
+/// true in every round.
 fn litmus(
     prepare: impl Fn(u64) + Sync,
     act: impl Fn(usize, u64) -> usize + Sync,
@@ -66,7 +65,7 @@ fn litmus(
                 prepare(round);
             }
             gate.meet(2 * round + 1);
-            // One of them starts later by up to some dozen cycles, in all combinations.
+            // One of the threads starts later by up to some dozen cycles, in all combinations.
             let late = if thread == 0 { round % 8 } else { round / 8 % 8 };
             (0..late * 4).for_each(|_| std::hint::black_box(()));
             // Relaxed, here and below: the gate orders it.
@@ -88,7 +87,7 @@ fn litmus(
     assert_eq!(bad, 0, "forbidden answers in {bad} of {rounds} rounds");
 }
 
-/// Two items that are apart, in an otherwise empty filter, and what the two threads do.
+/// Two items that are apart, in an otherwise empty filter, and the operations of the two threads.
 struct Pair {
     filter: Filter,
     items: [u64; 2],
@@ -105,9 +104,8 @@ impl Pair {
         Self { filter, items: [first, second] }
     }
 
-    /// Starts each round with both items in the filter, once each, or neither; then `act` is given
-    /// the filter, the item of the thread and that of the other. Forbidden: the answer of both is
-    /// `forbidden`.
+    /// Starts each round with both items in the filter, once each, or with neither. Then calls `act` with the filter,
+    /// the item of the thread and that of the other thread. It is forbidden that both threads answer `forbidden`.
     fn never_both(
         &self,
         present: bool,
@@ -137,7 +135,8 @@ fn remove(filter: &Filter, item: u64) {
     assert!(filter.remove(&Prehashed(item)), "a present item is lost");
 }
 
-/// Tests of a pair: whether both items are there at first, the forbidden answer, and what each thread does.
+/// Defines tests of a pair: whether both items are there at first, the forbidden answer, and the operations of each
+/// thread.
 macro_rules! never_both {
     ($($test:ident: $present:literal, $forbidden:literal, $act:expr;)*) => {
         $(#[test]
@@ -168,7 +167,7 @@ never_both! {
         insert(filter, own);
         filter.remove(&Prehashed(other))
     };
-    // Both are told that the other's item was absent.
+    // Forbidden: both threads are told that the other's item was absent.
     insert_then_insert_if_absent_of_the_other: false, true, |filter, own, other| {
         insert(filter, own);
         filter.insert_if_absent(&Prehashed(other)) == Ok(true)
@@ -181,15 +180,15 @@ never_both! {
         remove(filter, own);
         filter.count(&Prehashed(other)) > 0
     };
-    // Both are told that the other's item was there.
+    // Forbidden: both threads are told that the other's item was there.
     remove_then_insert_if_absent_of_the_other: true, false, |filter, own, other| {
         remove(filter, own);
         filter.insert_if_absent(&Prehashed(other)) == Ok(true)
     };
 }
 
-/// One inserts and the other removes. Forbidden: the removed item is still seen after the insert,
-/// and the inserted one not after the removal.
+/// One thread inserts and the other removes. Forbidden: the removed item is still seen after the insert, and the
+/// inserted item is not seen after the removal.
 #[test]
 fn insert_against_remove() {
     let Pair { filter, items: [inserted, removed] } = &Pair::new();
@@ -211,8 +210,8 @@ fn insert_against_remove() {
     litmus(prepare, act, |both| both != [1, 1]);
 }
 
-/// In two filters: a thread clears the one and then looks into the other, into which the other thread
-/// inserts. Forbidden: what was inserted is not seen, and then what was cleared is.
+/// Two filters: a thread clears the first one and then looks into the second one, into which the other thread inserts.
+/// Forbidden: the inserted item is not seen, and then the cleared item is seen.
 #[test]
 fn clear_then_contains_in_another_filter() {
     let [cleared, other] = [0; 2].map(|_| of_slots(256));
@@ -233,7 +232,7 @@ fn clear_then_contains_in_another_filter() {
             cleared.clear();
             usize::from(!other.contains(&Prehashed(late)))
         } else {
-            // The clear is under way, and has to wait for the cache line of the late one.
+            // The clear is under way, and has to wait for the cache line of the late item.
             while cleared.contains(&Prehashed(late)) && cleared.contains(&Prehashed(early)) {
                 spin_loop();
             }
@@ -245,8 +244,8 @@ fn clear_then_contains_in_another_filter() {
     litmus(prepare, act, |both| both != [1, 1]);
 }
 
-/// New items into a filter so full that most inserts have to kick: the last step of a kick path is
-/// where such an insert takes effect.
+/// New items into a filter that is so full that most inserts have to kick: the last step of a kick path is where such
+/// an insert takes effect.
 #[test]
 fn insert_by_kicks_then_contains() {
     const FRESH: usize = 1 << 12;
@@ -257,7 +256,7 @@ fn insert_by_kicks_then_contains() {
     }
     let fresh: Vec<u64> =
         hashes(53).filter(|&hash| !filter.contains(&Prehashed(hash))).take(2 * FRESH).collect();
-    // Neighbours in a cycle, so that a round finds other items than the one before removed.
+    // Neighbours in a cycle, so that a round finds other items than those that the round before removed.
     let item = |of: usize, round: u64| fresh[2 * (round as usize % FRESH) + of];
     let prepare = |round: u64| {
         if let Some(before) = round.checked_sub(1) {
@@ -272,8 +271,8 @@ fn insert_by_kicks_then_contains() {
     litmus(prepare, act, |both| both != [1, 1]);
 }
 
-/// Hashes of one class, which the filter cannot tell apart; half of them name the buckets in
-/// reverse order, and which these are does not show.
+/// Returns hashes of one class, which the filter cannot tell apart. Half of them name the buckets in reverse order;
+/// nothing shows which half.
 fn one_class(filter: &Filter, count: usize) -> Vec<u64> {
     let mut hashes = hashes(59);
     let first = hashes.next().expect("endless");
@@ -284,9 +283,9 @@ fn one_class(filter: &Filter, count: usize) -> Vec<u64> {
     class
 }
 
-/// A copy in each bucket of a class. Each thread removes one and then inserts one unless there is
-/// one: exactly one of them has to be told that there was none, whatever the order. The threads
-/// look at the two buckets in the same order or, with some of the hashes, in reverse.
+/// There is a copy in each bucket of a class. Each thread removes one and then inserts one unless there is one: exactly
+/// one of the threads has to be told that there was none, whatever the order. The threads look at the two buckets in
+/// the same order or, with some of the hashes, in reverse.
 #[test]
 fn remove_then_insert_if_absent_of_one_class() {
     const CLASS: usize = 8;
@@ -294,7 +293,7 @@ fn remove_then_insert_if_absent_of_one_class() {
     let class = one_class(&filter, CLASS);
     let prepare = |_| {
         while filter.remove(&Prehashed(class[0])) {}
-        // The second copy goes to the emptier bucket, where the first is not.
+        // The second copy goes to the emptier bucket, where the first one is not.
         insert(&filter, class[0]);
         insert(&filter, class[0]);
     };
@@ -308,14 +307,14 @@ fn remove_then_insert_if_absent_of_one_class() {
     litmus(prepare, act, check);
 }
 
-/// A third thread lets a table grow, bucket by bucket, and a new one when it cannot grow further. What two
-/// threads insert in each round lies anywhere, in buckets that are split at that time among others.
+/// A third thread lets a table grow, bucket by bucket, and a new table when it cannot grow further. The items that two
+/// threads insert in each round may be anywhere, also in buckets that are split at that time.
 #[test]
 fn insert_then_contains_while_a_filter_grows() {
     const MOST: usize = 10_000;
     let filter = RwLock::new(default_layout().growing(1, MOST));
     let read = || filter.read().unwrap_or_else(PoisonError::into_inner);
-    // SeqCst: nothing here is about it.
+    // SeqCst: this test is not about this ordering.
     let stop = AtomicBool::new(false);
     let item = |of: usize, round: u64| (2 * round + of as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let prepare = |_| {

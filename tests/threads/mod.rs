@@ -1,4 +1,4 @@
-//! Threads on the real machine, most of the time more of them than it has cores.
+//! Threads on the real machine, mostly more threads than cores.
 
 mod full;
 mod inconclusive;

@@ -1,16 +1,15 @@
 //! Snapshots on the real machine, beside threads that insert, remove, kick and let the filter grow.
 //!
-//! Each writer owns a row of items, numbered from 0. It inserts the next one or removes the first one
-//! that is left, so at every instant it has the items from `first` to `last` and no others. A writer
-//! inserts an item only after the writer before it has inserted its own item of that number, so at
-//! every instant the `last` of each writer is at most that of the writer before it. A snapshot must
-//! show such an instant, one between its call and its return, and its `len` must be exact.
+//! Each writer owns a row of items, numbered from 0. It inserts the next item or removes the first one that is left. So
+//! at every instant it has the items from `first` to `last` and no others. A writer inserts an item only after the
+//! writer before it has inserted its own item of that number. So at every instant the `last` of each writer is at most
+//! that of the writer before it. A snapshot must show such an instant, one between its call and its return, and its
+//! `len` must be exact.
 //!
-//! No two items share a class, so the filter tells them apart in every layout. A writer has
-//! [`ROW`] of them, and their numbers go round: it is stopped before it can come to the same item twice
-//! during one snapshot.
+//! No two items share a class, so the filter tells them apart in every layout. A writer has [`ROW`] items, and begins
+//! again after the last. It is stopped before it can come to the same item twice during one snapshot.
 //!
-//! On a long run of length n each test takes n times 500 snapshots.
+//! In a long run of length n each test takes n times 500 snapshots.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,25 +23,25 @@ use crate::common::{
     Filter, HASHER, Layout, Stop, Subject, default_layout, hashes, random, repetitions, turn,
 };
 
-/// More than there are cores on most machines that run tests.
+/// The number of writers: more than most machines that run tests have cores.
 const WRITERS: usize = 6;
 
-/// Inserts and removals from one snapshot to the next, at least: more than a filter that is to grow lacks by then,
-/// however slow the writers are.
+/// The minimum number of inserts and removals from one snapshot to the next: more than a filter that must grow still
+/// needs then, however slow the writers are.
 const OPERATIONS_BETWEEN: u64 = 60;
 
-/// Inserts of a writer from one snapshot to the next, at most.
+/// The maximum number of inserts of a writer from one snapshot to the next.
 const INSERTS_BETWEEN: u64 = 500;
 
-/// Items of a writer.
+/// The number of items of a writer.
 const ROW: usize = 2048;
 
-/// Snapshots of each filter.
+/// The number of snapshots of each filter.
 fn snapshots_of_each() -> usize {
     repetitions(100, 500) as usize
 }
 
-/// Hashes of which no two share a class, so that a filter tells them apart.
+/// Returns hashes of which no two share a class, so that a filter tells them apart.
 fn distinct(class: impl Fn(u64) -> Class, count: usize) -> Vec<u64> {
     let mut classes = HashSet::new();
     hashes(1).filter(|&hash| classes.insert(class(hash))).take(count).collect()
@@ -54,7 +53,7 @@ struct Shared<'a, L: Storage> {
     /// The items of each writer.
     rows: Vec<&'a [u64]>,
     writers: Vec<Writer>,
-    /// No writer inserts an item of this number or of a higher one.
+    /// No writer inserts an item with this number or a higher one.
     limit: AtomicU64,
     stop: AtomicBool,
 }
@@ -68,12 +67,12 @@ impl<L: Storage> Shared<'_, L> {
         self.writers.iter().map(Writer::progress).collect()
     }
 
-    /// The inserts and removals of all writers so far.
+    /// Returns the number of inserts and removals of all writers so far.
     fn moves(&self) -> u64 {
         self.progress().as_flattened().iter().sum()
     }
 
-    /// Inserts and removes until it is told to stop, and keeps about `wanted` items.
+    /// Inserts and removes until the thread is told to stop, and keeps about `wanted` items.
     fn write(&self, me: usize, wanted: impl Fn() -> u64) {
         let mut random = random(me as u64);
         let Writer { inserted, removed } = &self.writers[me];
@@ -82,7 +81,7 @@ impl<L: Storage> Shared<'_, L> {
             let has = next - first;
             let may_insert = next < self.limit.load(Ordering::Relaxed)
                 && (me == 0 || self.writers[me - 1].progress()[0] > next);
-            // No writer runs away from the one that follows it.
+            // No writer gets far ahead of the one that follows it.
             let followed = me + 1 == WRITERS || self.writers[me + 1].progress()[0] + 64 > next;
             let wants = has < wanted() || has == wanted() && random.random_bool(0.5);
             if may_insert && followed && wants {
@@ -98,8 +97,8 @@ impl<L: Storage> Shared<'_, L> {
     }
 }
 
-/// The items that a writer has are those from `removed` to `inserted`, the latter excluded; one of
-/// the numbers may be too low by one while an operation is under way.
+/// A writer has the items from `removed` to `inserted`, without the latter. While an operation is under way, one of
+/// these numbers may be too low by one.
 #[derive(Default)]
 struct Writer {
     inserted: AtomicU64,
@@ -107,16 +106,16 @@ struct Writer {
 }
 
 impl Writer {
-    /// What is certain now: items below these numbers have been inserted, and removed.
+    /// Returns two certain bounds: the items below these numbers have been inserted, and removed.
     fn progress(&self) -> [u64; 2] {
-        // Acquire: pairs with the Release stores of `write`. Operations that returned before come
-        // before those that begin now.
+        // Acquire: pairs with the Release stores of `write`. Operations that have returned come before those that begin
+        // now.
         [&self.inserted, &self.removed].map(|n| n.load(Ordering::Acquire))
     }
 }
 
-/// Takes snapshots of a filter, which tells the classes of items apart, and in which writers keep so many
-/// items each.
+/// Takes snapshots of a filter that tells the classes of items apart, and in which each writer keeps about
+/// `items_of_each` items.
 fn snapshots_are_exact<F: Storage>(
     filter: &Filter<F>,
     class: impl Fn(u64) -> Class,
@@ -142,10 +141,10 @@ fn snapshots_are_exact<F: Storage>(
             let (shared, wanted) = (&shared, &wanted);
             scope.spawn(move || shared.write(me, wanted));
         }
-        // Stops the writers when a check fails, too.
+        // Stops the writers also if a check fails.
         let _stop = Stop(&shared.stop);
         for snapshot in 0..snapshots as u64 {
-            // Each of them of another state, however the threads take turns.
+            // Each snapshot is of another state, however the threads take turns.
             while shared.moves() < OPERATIONS_BETWEEN * snapshot {
                 thread::yield_now();
             }
@@ -196,7 +195,7 @@ fn snapshots_are_exact<F: Storage>(
     println!("{snapshots} snapshots beside {} inserts and removals", shared.moves());
 }
 
-/// A filter of fixed size at such a load that most inserts kick.
+/// A filter of fixed size, at such a load that most inserts kick.
 fn of_fixed_size(layout: Layout, load: f64) {
     let filter = layout.filter(4000);
     let items = (filter.slots() as f64 * load) as usize;
@@ -205,7 +204,7 @@ fn of_fixed_size(layout: Layout, load: f64) {
     snapshots_are_exact(&filter, |hash| geometry.class(hash), items / 2, |_| each);
 }
 
-/// A filter that grows meanwhile, from its first size to its greatest.
+/// A filter that grows meanwhile, from its first size to its maximum.
 fn that_grows(layout: Layout) {
     let filter = layout.growing(50, 6000);
     let snapshots = snapshots_of_each();

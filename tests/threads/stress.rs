@@ -1,6 +1,7 @@
-//! Threads on the real machine: settled items are found while others insert, remove, replace, kick and let it grow.
+//! Threads on the real machine: settled items are found while others insert, remove, replace, kick, and let the table
+//! grow.
 //!
-//! On a long run of length n each test of filters makes n times 10^8 lookups of settled keys in all, over all tables
+//! In a long run of length n, each test of filters makes n times 10^8 lookups of settled keys in all, over all tables
 //! and numbers of threads.
 
 use std::sync::Barrier;
@@ -26,21 +27,21 @@ of_each_growing_layout! {
     small_maplets_grow
 }
 
-/// Lookups of a long run.
+/// The number of lookups of a long run.
 const LONG: u64 = 100_000_000;
 
-/// What the threads do.
+/// The work of the threads.
 #[derive(Clone, Copy)]
 struct Plan {
-    /// And as many readers.
+    /// The number of writers, which is also that of readers.
     writers: usize,
-    /// Keys that are there all the time.
+    /// The number of keys that are there all the time.
     settle: usize,
-    /// Pairs or items at most.
+    /// The maximum number of pairs or items.
     most: usize,
-    /// Of each writer, at least.
+    /// The minimum number of operations of each writer.
     operations: usize,
-    /// Of all readers, at least.
+    /// The minimum number of lookups of all readers.
     lookups: u64,
     seed: u64,
 }
@@ -50,9 +51,9 @@ struct Shared<'a> {
     kind: Kind,
     subject: &'a dyn Subject,
     plan: Plan,
-    /// Each has the value 0. Of a maplet, those of `has_other` have another one.
+    /// Each settled key has the value 0. In a maplet, those of `has_other` have another value.
     settled: Vec<u64>,
-    /// Writers that are not done.
+    /// The number of writers that are not done.
     writing: AtomicUsize,
     looked_up: AtomicU64,
     /// Set by a reader that ends, so that an assertion ends all of them.
@@ -60,7 +61,7 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Whether a settled key has another value, which is replaced all the time: the largest one, or 1.
+    /// Returns whether a settled key has another value, which is replaced all the time: the largest value, or 1.
     fn has_other(&self, hash: u64) -> bool {
         self.kind.value_bits > 0 && hash.is_multiple_of(4)
     }
@@ -69,14 +70,15 @@ impl Shared<'_> {
         self.looked_up.load(Ordering::Relaxed) >= self.plan.lookups
     }
 
-    /// Each settled key has its value, and those with another have that or the one that replaces it.
+    /// Checks that each settled key has its value, and that those with another value have that or the one that replaces
+    /// it.
     fn look(&self, reader: usize) {
         let _stop = Stop(&self.stop);
         let (last, first) = self.settled.split_at(reader * self.settled.len() / self.plan.writers);
         let batches = first.chunks(64).chain(last.chunks(64)).cycle();
         for (n, batch) in batches.enumerate() {
             let found: Vec<Vec<Value>> = match (n + reader) % 8 {
-                // A filter counts under locks: seldom.
+                // A filter counts under locks, so this is done rarely.
                 0 => batch.iter().map(|&hash| self.subject.values(hash)).collect(),
                 1 | 2 => self.subject.values_each(batch),
                 _ => {
@@ -99,11 +101,11 @@ impl Shared<'_> {
     }
 }
 
-/// What a writer owns: nobody else inserts, replaces or removes these.
+/// The items of a writer: no other thread inserts, replaces or removes them.
 struct Writer<'a> {
     shared: &'a Shared<'a>,
     random: Random,
-    /// How many items it may have.
+    /// The number of items that it may have.
     share: usize,
     held: Vec<Item>,
     /// Settled keys, and which of their values is next.
@@ -141,7 +143,7 @@ impl<'a> Writer<'a> {
                 assert!(subject.contains(item.0), "a writer's own insert is lost");
                 assert!(subject.values(item.0).contains(&item.1), "an own value is missed");
             }
-            // Some slots of a small table may be out of reach of the last inserts.
+            // In a small table, the last inserts may not reach some free slots.
             Err(error) => assert!(error == Error::Full && !kind.grows, "{error}: {subject:?}"),
         }
     }
@@ -171,7 +173,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What it has at the end.
+    /// Runs the writer, and returns the items that it has at the end.
     fn work(mut self) -> Vec<Item> {
         let Shared { plan, writing, stop, .. } = self.shared;
         let _stopped = Stopped(writing);
@@ -187,8 +189,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Some keys are settled, and found at every look, whatever is written, kicked and split meanwhile. In the end all is
-/// exact. Says how many settled keys were looked up.
+/// Some keys are settled. Each look finds them, whatever is written, kicked and split meanwhile. In the end all is
+/// exact. Returns how many settled keys were looked up.
 fn settled_keys_are_found(kind: Kind, subject: &dyn Subject, plan: Plan) -> u64 {
     let _turn = turn();
     let slots = subject.slots();
@@ -204,7 +206,7 @@ fn settled_keys_are_found(kind: Kind, subject: &dyn Subject, plan: Plan) -> u64 
     let mut writers: Vec<_> =
         (0..plan.writers).map(|number| Writer::new(&shared, number)).collect();
     if !kind.grows {
-        // Full from the start, so that inserts kick.
+        // The table is full from the start, so that inserts kick.
         for writer in &mut writers {
             for _ in 0..2 * writer.share {
                 if writer.held.len() < writer.share {
@@ -247,7 +249,7 @@ fn settled_keys_are_found(kind: Kind, subject: &dyn Subject, plan: Plan) -> u64 
     shared.looked_up.into_inner()
 }
 
-/// Half of the table settled, half of it in motion, at so high a load that most inserts kick.
+/// Half of the table is settled, and half of it in motion, at so high a load that most inserts kick.
 fn filters(layout: Layout) {
     // The largest are beyond the cache.
     let all = [2, 4, 6, 16, 128, 1024, 1 << 14, 1 << 17, 1 << 20];
@@ -264,7 +266,7 @@ fn filters(layout: Layout) {
     }
 }
 
-/// Nearly full.
+/// Nearly full maplets.
 fn maplets(layout: Layout) {
     for (most, value_bits, operations) in [(20, 1, 30_000), (500, 3, 30_000), (20_000, 2, 60_000)] {
         let kind = Kind { layout, grows: false, value_bits };
@@ -288,7 +290,7 @@ fn small_maplets_grow(layout: Layout) {
     }
 }
 
-/// So many times with each number of threads, from the first size to the last, and until one part in `share` of the
+/// Grows repeatedly with each number of threads, from the first size to the last, and until one part in `share` of the
 /// lookups of a long run is made.
 fn grow_often(
     layout: Layout,
@@ -318,7 +320,7 @@ fn small_filters_grow(layout: Layout) {
     grow_often(layout, [0, usually(10_000, 20_000)], &[2, 4, 8], usually(2, 10), 54);
 }
 
-/// From 2^9 slots to 2^18, on a long run from 2^13 to 2^22.
+/// From 2^9 slots to 2^18; in a long run from 2^13 to 2^22.
 #[test]
 fn filters_grow_nine_doublings() {
     let range = [0, 9].map(|doublings| {
@@ -328,7 +330,7 @@ fn filters_grow_nine_doublings() {
     grow_often(default_layout(), range, &[8], 1, 6);
 }
 
-/// From the smallest table to 2^16 slots, on a long run to 2^20.
+/// From the smallest table to 2^16 slots; in a long run to 2^20.
 #[test]
 fn filters_grow_from_the_smallest() {
     let layout = Layout::named("Fp32x2");
@@ -336,7 +338,7 @@ fn filters_grow_from_the_smallest() {
     grow_often(layout, [0, most], &[2, 8], 1, 6);
 }
 
-/// Many threads, one item: one `insert_if_absent` of them all says true, and one `remove`.
+/// Many threads, one item: exactly one `insert_if_absent` of all threads returns true, and exactly one `remove`.
 #[test]
 fn one_winner() {
     const THREADS: usize = 8;

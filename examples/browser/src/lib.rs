@@ -1,8 +1,8 @@
 //! The WebAssembly module of the page: a view of a filter, and the hash of its keys.
 //!
-//! The page writes to the input, and then calls what reads it. A file is the seed of the hasher, a snapshot, and a
-//! checksum of both. (The hasher has a seed, since a `DefaultHashBuilder` has none that is random where there are no
-//! random numbers: two of them in WebAssembly hash alike.)
+//! The page writes to the input, and then calls the function that reads it. A file consists of the seed of the hasher,
+//! a snapshot, and a checksum of both. (The hasher has a seed, since a `DefaultHashBuilder` needs random numbers for
+//! one: where there are none, as in WebAssembly, two of them hash alike.)
 
 #![expect(unsafe_code, reason = "the page calls these functions by their names")]
 
@@ -18,7 +18,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where to write so many bytes.
+/// Returns the address at which the page writes `len` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(len: usize) -> *mut u8 {
     let mut input = lock(&INPUT);
@@ -26,7 +26,7 @@ pub extern "C" fn input(len: usize) -> *mut u8 {
     input.as_mut_ptr()
 }
 
-/// Opens the file in the input; whether it is whole, and the file of a filter.
+/// Opens the file in the input. Returns whether it is complete, and the file of a filter.
 #[unsafe(no_mangle)]
 pub extern "C" fn open_filter() -> bool {
     let view = view_of(&lock(&INPUT));
@@ -40,31 +40,31 @@ fn view_of(file: &[u8]) -> Option<CuckooFilterView<Vec<u8>>> {
     let (file, checksum) = file.split_last_chunk()?;
     let hasher = StableHashBuilder::new(u64::from_le_bytes(*seed));
     let is_whole = hasher.hash_one(file) == u64::from_le_bytes(*checksum);
-    // Trusted: all of it was checked just now.
+    // Trusted: the checksum of all of it was checked just now.
     let view = || CuckooFilterView::from_trusted_bytes(file.get(8..)?.to_vec(), hasher).ok();
     is_whole.then(view)?
 }
 
-/// Whether the filter has the text in the input; `false` without a filter.
+/// Returns whether the filter has the text in the input; `false` without a filter.
 #[unsafe(no_mangle)]
 pub extern "C" fn has_text() -> bool {
     let input = lock(&INPUT);
     ask(|view| str::from_utf8(&input).is_ok_and(|text| view.contains(text))).unwrap_or(false)
 }
 
-/// Whether the filter has the number; `false` without a filter.
+/// Returns whether the filter has the number; `false` without a filter.
 #[unsafe(no_mangle)]
 pub extern "C" fn has_number(number: u64) -> bool {
     ask(|view| view.contains(&number)).unwrap_or(false)
 }
 
-/// The number of items; 0 without a filter.
+/// Returns the number of items; 0 without a filter.
 #[unsafe(no_mangle)]
 pub extern "C" fn items() -> usize {
     ask(CuckooFilterView::len).unwrap_or(0)
 }
 
-/// The share of absent keys that are found; 0 without a filter.
+/// Returns the share of absent keys that are found; 0 without a filter.
 #[unsafe(no_mangle)]
 pub extern "C" fn rate() -> f64 {
     ask(CuckooFilterView::false_positive_rate).unwrap_or(0.0)

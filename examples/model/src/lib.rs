@@ -30,17 +30,17 @@ mod sync {
 /// At every moment, each row of the store has a copy of its own in the filter.
 pub struct Guard<S = DefaultHashBuilder> {
     filter: GrowableCuckooFilter<Fp16x4, S>,
-    /// In place of something slow.
+    /// Stands for something slow.
     store: Mutex<HashMap<u64, String>>,
 }
 
 impl<S: BuildHasher> Guard<S> {
-    /// Without rows.
+    /// Makes a guard without rows.
     pub fn new(hasher: S) -> Self {
         Self { filter: GrowableCuckooFilter::with_hasher(hasher), store: Mutex::default() }
     }
 
-    /// The row of a key.
+    /// Returns the row of a key.
     pub fn get(&self, key: u64) -> Option<String> {
         if !self.filter.contains(&key) {
             return None; // certain: the store is not asked
@@ -48,8 +48,8 @@ impl<S: BuildHasher> Guard<S> {
         self.store.lock().unwrap().get(&key).cloned()
     }
 
-    /// `Ok(true)`: the row is new. `Ok(false)`: there was a row already, and it stays.
-    /// An error: there is no memory for the filter, and nothing has changed.
+    /// Inserts a row. Returns `Ok(true)` if the row is new, and `Ok(false)` if there was a row already, which stays.
+    /// Returns an error if there is no memory for the filter; then nothing has changed.
     pub fn insert(&self, key: u64, row: &str) -> Result<bool, Error> {
         self.filter.insert(&key)?;
         let is_new = match self.store.lock().unwrap().entry(key) {
@@ -65,7 +65,7 @@ impl<S: BuildHasher> Guard<S> {
         Ok(is_new)
     }
 
-    /// Whether there was a row.
+    /// Deletes a row. Returns whether there was one.
     pub fn delete(&self, key: u64) -> bool {
         let is_deleted = self.store.lock().unwrap().remove(&key).is_some();
         if is_deleted {
@@ -88,10 +88,10 @@ fn workers_beside_each_other() {
         for worker in 1..=4 {
             scope.spawn(move || {
                 for n in 0..20 * KEYS {
-                    // Of all workers: anybody may delete it.
+                    // A key of all workers: any of them may delete it.
                     let (shared, own) = (n % KEYS, worker * KEYS + n % KEYS);
                     guard.insert(shared, "shared").unwrap();
-                    // Of this worker: nobody else deletes it, so it is found whatever others do.
+                    // A key of this worker: no other worker deletes it, so it is found whatever others do.
                     assert_eq!(guard.insert(own, "own"), Ok(true));
                     assert_eq!(guard.get(own).as_deref(), Some("own"));
                     assert!(guard.delete(own));
@@ -100,6 +100,6 @@ fn workers_beside_each_other() {
             });
         }
     });
-    // Nobody writes any more, so the numbers are exact.
+    // No worker writes any more, so the numbers are exact.
     assert_eq!((guard.store.lock().unwrap().len(), guard.filter.len()), (0, 0));
 }

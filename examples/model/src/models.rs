@@ -1,4 +1,4 @@
-//! The guard in every order of the operations of two workers, as it is and with a mistake.
+//! The guard in every order of the operations of two workers, both correct and with a mistake.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -32,11 +32,11 @@ fn new_guard() -> GuardOfPairs {
     Guard::new(BuildHasherDefault::default())
 }
 
-/// The number of executions, if all of them pass; otherwise what the first one says that fails.
+/// Returns the number of executions if all of them pass; otherwise the message of the first one that fails.
 fn check(model: impl Fn() + Send + Sync + 'static) -> Result<usize, String> {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&executions);
-    // A thread of its own: so its panic is an error here, and what loom left behind goes with it.
+    // A thread of its own, so that its panic is an error here, and everything that loom leaves behind goes with it.
     let checked = std::thread::spawn(move || {
         loom::model(move || {
             counter.fetch_add(1, Ordering::Relaxed);
@@ -65,14 +65,14 @@ fn together<T: Send + Sync + 'static>(
     second.join().unwrap();
 }
 
-/// The right code passes, in as many executions as the cookbook says, and this mistake is found.
+/// Checks that the correct code passes, in as many executions as the cookbook says, and that the mistake is found.
 fn right_and_wrong([right, wrong]: [Result<usize, String>; 2], mistake: &str) {
     assert_eq!([right.expect("the right code passes")], *in_the_cookbook(mistake), "{mistake}");
     let found = wrong.expect_err("the mistake is found");
     assert!(found.contains("a row was missed"), "{mistake}: {found}");
 }
 
-/// The numbers in a row of a table of the cookbook.
+/// Returns the numbers in a row of a table of the cookbook.
 fn in_the_cookbook(row: &str) -> Vec<usize> {
     let (page, start) = (include_str!("../../../docs/cookbook.md"), format!("| {row} |"));
     let cells = page.lines().find_map(|line| line.strip_prefix(&start)).expect("a row");
@@ -121,7 +121,7 @@ fn delete_twice(delete: fn(&GuardOfPairs, u64) -> bool) -> Result<usize, String>
             assert!(guard.get(3).is_some(), "a row was missed");
         };
         together(&guard, worker, worker);
-        // Nobody writes any more, so the number is exact.
+        // No worker writes any more, so the number is exact.
         assert_eq!(guard.filter.len(), 1);
     })
 }
@@ -174,7 +174,7 @@ fn the_number_of_executions() {
     assert_eq!(counts, Ok(in_the_cookbook("executions with two threads")));
 }
 
-/// As many as the cookbook says, to the hundred.
+/// The number of executions is the one in the cookbook, to the hundred.
 #[test]
 fn three_threads_with_two_inserts_each() {
     let executions = check(|| {

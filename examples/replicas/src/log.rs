@@ -6,8 +6,8 @@
 //! | `{finches:0}:writers` | hash | of each writer, the number of its last change in the log |
 //! | `{finches:0}:snapshot` | hash | `image`, a snapshot of the filter, and `id`, that of the last entry in it |
 //!
-//! `finches:shards` is the number of shards. A script changes two names at once, and Redis Cluster keeps names with the same
-//! text in braces on one node: so a shard is never divided.
+//! `finches:shards` is the number of shards. A script changes two names at once. Redis Cluster keeps names with the
+//! same text in braces on one node, so a shard is never divided.
 
 use std::error::Error;
 use std::fmt;
@@ -25,13 +25,13 @@ use redis::{
 
 pub type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// Not the seed of the filters: so the keys of a shard have nothing in common there.
+/// Another seed than that of the filters, so that the keys of one shard have nothing in common in its filter.
 const SHARDING: StableHashBuilder = StableHashBuilder::new(8);
 
-/// How long a call may take, so that a connection that is gone without a word is noticed.
+/// The maximum duration of a call, so that a connection that is lost without a word is noticed.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many milliseconds a read waits for the next entry, and how many entries it takes.
+/// The milliseconds for which a read waits for the next entry, and the number of entries that it takes.
 const BLOCK: u64 = 1000;
 const COUNT: usize = 100;
 
@@ -61,14 +61,15 @@ static STORE: LazyLock<Script> = LazyLock::new(|| {
     )
 });
 
-/// KEYS: the log and the snapshot. ARGV: an id. Returns whether the log has this entry, and the id of the newest snapshot.
+/// Returns whether the log has an entry, and the id of the newest snapshot. KEYS: the log and the snapshot. ARGV: the
+/// id of the entry.
 static STATE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "return {#redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]), redis.call('HGET', KEYS[2], 'id')}",
     )
 });
 
-/// The id of an entry. The default, `0-0`, is the beginning of the log, where no entry is.
+/// The id of an entry. The default, `0-0`, is the beginning of the log, where there is no entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
     milliseconds: u64,
@@ -137,7 +138,7 @@ impl ToRedisArgs for Operation {
 pub type Change = (Operation, String);
 pub type Entry = (Id, Vec<Change>);
 
-/// What a replica reads at a time.
+/// The result of one read of a replica.
 pub struct Read {
     pub entries: Vec<Entry>,
     /// The id of the newest snapshot.
@@ -152,7 +153,8 @@ pub struct Set {
 }
 
 impl Set {
-    /// Agrees with everybody else on the number of shards. It stays: a removal must find the shard of its insert.
+    /// Agrees with all other processes on the number of shards, which never changes: a removal must find the shard of
+    /// its insert.
     pub fn open(server: &str, is_cluster: bool, name: &str, shards: u64) -> Result<Self> {
         let client = Client::new(server, is_cluster)?;
         let key = format!("{name}:shards");
@@ -221,7 +223,7 @@ struct Reconnecting {
 }
 
 impl Reconnecting {
-    /// Repeats a call until it succeeds, or fails in a way that stays. It may have been executed several times.
+    /// Repeats a call until it succeeds, or fails for good. The call may have been executed several times.
     fn call<T>(
         &mut self,
         call: impl Fn(&mut dyn ConnectionLike) -> RedisResult<T>,
@@ -292,10 +294,10 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads entries after this one; waits a while for the first.
+    /// Reads entries after this one. Waits a while for the first.
     ///
-    /// `None`: the log does not go on from there. Either it was trimmed, and there is a snapshot, or the server has lost
-    /// entries.
+    /// Returns `None` if the log does not continue from there: it was trimmed, and there is a snapshot, or the server
+    /// has lost entries.
     pub fn read(&mut self, after: Id) -> Result<Option<Read>> {
         type Streams = Option<Vec<(String, Vec<Entry>)>>;
         let mut read = cmd("XREAD");
@@ -307,13 +309,14 @@ impl Shard {
             .arg(&self.log)
             .arg(after);
         let streams: Streams = self.connection.call(|connection| read.query(connection))?;
-        // If entry `after` is there now, after the read, it was there during the read, and nothing behind it was trimmed.
+        // If entry `after` is there now, after the read, then it was there during the read, and nothing behind it was
+        // trimmed.
         let mut state = STATE.prepare_invoke();
         state.key(&self.log).key(&self.snapshot).arg(after);
         let (is_there, snapshot): (bool, Option<Id>) =
             self.connection.call(|connection| state.invoke(connection))?;
         let snapshot = snapshot.unwrap_or_default();
-        // Nothing is trimmed as long as there is no snapshot.
+        // As long as there is no snapshot, nothing is trimmed.
         if !is_there && (after, snapshot) != (Id::default(), Id::default()) {
             return Ok(None);
         }
@@ -339,7 +342,7 @@ impl Shard {
         Ok(id.zip(image))
     }
 
-    /// Stores a snapshot if the newest is still `replaced`, and removes from the log what is older than that.
+    /// Stores a snapshot if the newest one is still `replaced`, and removes older entries from the log.
     pub fn store_snapshot(&mut self, replaced: Id, id: Id, image: &[u8]) -> Result<()> {
         let mut store = STORE.prepare_invoke();
         store.key(&self.snapshot).key(&self.log).arg(replaced).arg(id).arg(image);

@@ -1,4 +1,4 @@
-//! A set of keys on many machines: writers append inserts and removals to a log in Redis, and each replica holds the whole
+//! A set of keys on many machines. Writers append inserts and removals to a log in Redis. Each replica holds the whole
 //! set, or some shards of it, in a filter in its own memory. `README.md` of this folder shows how to use it.
 
 mod log;
@@ -75,7 +75,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Waits for a line, and takes those with it that are there already, up to `max`. None at the end.
+/// Waits for a line, and returns it with the lines that are there already, up to `max` lines. Returns none at the end
+/// of the input.
 fn next_lines(input: &mut BufReader<Stdin>, max: usize) -> io::Result<Vec<String>> {
     let mut lines = Vec::new();
     while lines.len() < max && (lines.is_empty() || input.buffer().contains(&b'\n')) {
@@ -140,7 +141,7 @@ fn follow(set: &Set, only: &[usize], every: usize) -> Result<()> {
             }
         });
     }
-    // What was in the log at the start is in the first answer.
+    // The first answer includes all entries that were in the log at the start.
     for (follower, end) in ends {
         follower.wait_for(end);
     }

@@ -1,4 +1,4 @@
-//! A whole copy of one shard in the memory of this machine.
+//! A complete copy of one shard in the memory of this machine.
 
 use std::sync::Arc;
 use std::thread;
@@ -9,8 +9,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::log::{Entry, Id, Operation, Result, Shard};
 
-/// All replicas must agree on the hashes, and so must a snapshot and the replica that loads it. If others choose the keys,
-/// take a `KeyedHashBuilder` with a secret that all machines have.
+/// All replicas must agree on the hashes, and so must a snapshot and the replica that loads it. If others choose the
+/// keys, use a `KeyedHashBuilder` with a secret that all machines have.
 type Filter = GrowableCuckooFilter<Fp16x4, StableHashBuilder>;
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
@@ -48,9 +48,9 @@ impl Replica {
     }
 }
 
-/// The replica of a shard, which is replaced when it is too far behind. Lookups go on meanwhile.
+/// The replica of a shard, which is replaced if it is too far behind. Lookups go on meanwhile.
 pub struct Follower {
-    /// A filter and its id are replaced together. Held only to clone or to replace the `Arc`.
+    /// A filter and its id, which are replaced together. The lock is held only to clone or to replace the `Arc`.
     replica: RwLock<Arc<Replica>>,
 }
 
@@ -129,7 +129,7 @@ mod tests {
     fn an_answer_has_the_entry_that_it_names() {
         let id = |entry: u64| format!("{entry}-0").parse::<Id>().expect("an id");
         let key = |entry, number| format!("{entry} {number}");
-        // Long entries show an id that comes before its changes, and short ones an id that is read after the lookup.
+        // Long entries test an id that comes before its changes; short ones test an id that is read after the lookup.
         for (entries, changes) in [(100, 1000), (100_000, 1)] {
             let replica =
                 Replica { filter: Filter::with_hasher(HASHER), applied: Mutex::default() };
@@ -143,7 +143,7 @@ mod tests {
                 scope.spawn(|| (1..=entries).for_each(apply));
                 let (mut applied, mut ahead) = (0, 0);
                 while applied < entries {
-                    // Some entries ahead: it may come while the key is looked up.
+                    // Some entries ahead: the entry may come while the key is looked up.
                     ahead = ahead % 16 + 1;
                     let entry = (applied + ahead).min(entries);
                     let (expected, last) = (id(entry), key(entry, changes - 1));

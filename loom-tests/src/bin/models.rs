@@ -1,11 +1,12 @@
-//! Runs the models with a mended loom, which explores what the published one leaves out.
+//! Runs the models with a mended loom, which explores the interleavings that the published loom leaves out.
 //!
 //! ```text
 //! cargo run --release -p loom-tests --bin models [-- arguments of `cargo test`]
 //! ```
 //!
-//! Such arguments are a part of a model's name, or `--features every-layout`. With `--published` it tests the published
-//! loom by random programs, and succeeds if that fails: it misses outcomes, and the test notices.
+//! The arguments are a part of a model's name, or `--features every-layout`. With `--published` the program tests the
+//! published loom by random programs, and succeeds if that fails: the published loom misses outcomes, and the test
+//! notices.
 
 use std::env;
 use std::process::ExitCode;

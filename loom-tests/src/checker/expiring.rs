@@ -1,23 +1,23 @@
-//! Decides whether a filter that forgets could have given the results of a recorded history.
+//! Decides whether an expiring filter could have given the results of a recorded history.
 //!
-//! As in [`checker`](super), each class is checked by itself. It is absent, or it has an *age*: how many generations
-//! have begun since the one whose stamp it has. Of N generations, N - 1 is the greatest age.
+//! As in [`checker`](super), each class is checked by itself. It is absent, or it has an *age*: the number of
+//! generations that have begun since that of its stamp. With N generations, the maximum age is N - 1.
 //!
 //! * `insert`, `insert_if_absent`, `contains` and `age` each take effect at one instant between call and return.
-//! * What an insert stores is of the generation that is present at this instant; or of the one before, if that ended
-//!   during the call: the stamp is read before it is stored. No later `advance` has forgotten anything of the class in
-//!   between.
-//! * An `advance` has two instants between call and return. At the first one it forgets the class, if that has the
-//!   greatest age: each class has an instant of its own. At the second one the next generation begins. Calls of
+//! * An insert stores the stamp of the generation that is present at this instant; or that of the generation before, if
+//!   that one ended during the call: the stamp is read before it is stored. No later `advance` has forgotten anything
+//!   of the class in between.
+//! * An `advance` has two instants between call and return. At the first one it forgets the class if its age is the
+//!   maximum; each class has an instant of its own for this. At the second one the next generation begins. Calls of
 //!   `advance` come one after the other.
 
 use super::search::{Search, Step};
 use super::{Event, Outcome, Unexplained};
 
-/// The operations of all threads on a filter that forgets, with their results.
+/// The operations of all threads on an expiring filter, with their results.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// How many generations are remembered: N.
+    /// The number of generations that the filter remembers: N.
     pub generations: u32,
     /// The age of each class at the start.
     pub initial: Vec<Option<u32>>,
@@ -47,7 +47,7 @@ impl History {
         Ok(())
     }
 
-    /// The states that a step leads to.
+    /// Returns the states to which a step leads.
     fn next(&self, state: State, step: &Step<Instant>, at: (usize, usize)) -> Vec<State> {
         match step.what {
             Instant::Forgets if state.is_advancing => Vec::new(),
@@ -64,7 +64,7 @@ impl History {
                 Some(false) => vec![state],
                 Some(true) => {
                     let mut states = vec![State { age: Some(0), ..state }];
-                    // The stamp of the generation before is not younger than one that is there.
+                    // The stamp of the generation before is not younger than a stamp that is there.
                     let overlaps = |(thread, at): (usize, usize)| step.after[thread] <= at;
                     if state.began.is_some_and(overlaps) && state.age != Some(0) {
                         states.push(State { age: Some(1), ..state });
@@ -76,9 +76,9 @@ impl History {
     }
 }
 
-/// What happens to a class at one instant.
+/// The effect on the class at one instant.
 enum Instant<'a> {
-    /// An `advance` forgets the class, if that has the greatest age.
+    /// An `advance` forgets the class if its age is the maximum.
     Forgets,
     /// The next generation begins.
     Begins,
@@ -90,12 +90,12 @@ struct State {
     age: Option<u32>,
     /// Whether an `advance` is between its two steps.
     is_advancing: bool,
-    /// The thread, and its step, that began the present generation; `None` as soon as the next `advance` forgets.
+    /// The thread that began the present generation, and its step; `None` as soon as the next `advance` forgets.
     began: Option<(usize, usize)>,
 }
 
-/// Whether an operation with this result stores a stamp. `None`: it cannot have this result where the class has this
-/// age.
+/// Returns whether an operation with this result stores a stamp; `None` if it cannot have this result when the class
+/// has this age.
 fn stamps(outcome: &Outcome, age: Option<u32>) -> Option<bool> {
     let (is_possible, stamps) = match outcome {
         Outcome::Stamped(is_new) => (*is_new == age.is_none(), true),
@@ -116,7 +116,7 @@ mod tests {
 
     const NO_ORDER: Result<(), Unexplained> = Err(Unexplained::NoOrder { class: 0 });
 
-    /// One class, and two generations; no order between the threads is known.
+    /// Makes a history of one class and two generations, without a known order between the threads.
     fn apart(initial: Option<u32>, threads: &[&[Outcome]]) -> History {
         History { generations: 2, initial: vec![initial], threads: one(0, threads).threads }
     }
@@ -140,7 +140,7 @@ mod tests {
             let forgotten = [Unique, Advanced, Advanced, wrong];
             assert_eq!(explained(None, &[&forgotten]), NO_ORDER, "{forgotten:?}");
         }
-        // An insert of what is there counts from then on, but for `insert_if_absent`.
+        // An insert of an item that is there gives it the present stamp; `insert_if_absent` does not.
         assert_eq!(explained(Some(1), &[&[Stamped(false), Aged(Some(0))]]), Ok(()));
         assert_eq!(explained(Some(1), &[&[Duplicate, Aged(Some(0))]]), NO_ORDER);
     }
@@ -161,31 +161,31 @@ mod tests {
         }
     }
 
-    /// Between its two instants the class is forgotten, and the generation is the one before.
+    /// Between the two instants of an `advance`, the class is forgotten, and the generation is still the one before.
     #[test]
     fn an_advance_has_two_instants() {
         let looks = [Missing, Stamped(true), Aged(Some(0)), Aged(Some(1))];
         assert_eq!(explained(Some(1), &[&[Advanced], &looks]), Ok(()));
         assert_eq!(explained(Some(1), &[&[Advanced], &[Missing, Found]]), NO_ORDER);
         assert_eq!(explained(Some(0), &[&[Advanced], &[Aged(Some(1)), Aged(Some(0))]]), NO_ORDER);
-        // One comes after the other: what both forget is two generations.
+        // One comes after the other: together they forget two generations.
         let both =
             History { generations: 3, ..apart(Some(1), &[&[Advanced], &[Advanced], &[Missing]]) };
         assert_eq!(both.explain(), Ok(()));
         let one = History { generations: 3, ..apart(Some(1), &[&[Advanced], &[Missing]]) };
         assert_eq!(one.explain(), NO_ORDER);
-        // Not even its first instant comes before the second one of the other.
+        // Not even its first instant comes before the second instant of the other.
         let mut after_both = apart(Some(0), &[&[Advanced], &[Advanced], &[Found]]);
         after_both.threads[2][0].known = vec![1, 1, 0];
         assert_eq!(after_both.explain(), NO_ORDER);
     }
 
-    /// It may be found only afterwards, and has the stamp of before.
+    /// The item may be found only after the `advance`, and has the stamp of the generation before.
     #[test]
     fn a_stamp_is_of_a_generation_of_the_call() {
         let looks = [Advanced, Missing, Advanced, Missing];
         let mut history = apart(None, &[&[Unique], &looks, &[Missing]]);
-        // The last one is known to come after all.
+        // The last one is known to come after all others.
         history.threads[2][0].known = vec![1, 4, 0];
         assert_eq!(history.explain(), Ok(()));
         // The insert is called when the first `advance` has returned.
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(history.explain(), NO_ORDER);
         // A stamp that the second `advance` forgets is not stored after that.
         assert_eq!(explained(None, &[&[Unique], &[Advanced, Advanced, Aged(Some(2))]]), NO_ORDER);
-        // What is there has the younger of two stamps.
+        // An item that is there has the younger of two stamps.
         let older = [Advanced, Stamped(false), Aged(Some(0))];
         let mut history = apart(Some(0), &[&[Stamped(false)], &older, &[Aged(Some(1))]]);
         history.threads[2][0].known = vec![1, 3, 0];

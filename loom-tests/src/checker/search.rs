@@ -5,9 +5,9 @@ use std::hash::Hash;
 
 use super::Event;
 
-/// What happens at one instant of an operation.
+/// The effect of an operation at one instant.
 pub struct Step<T> {
-    /// What it does.
+    /// The effect.
     pub what: T,
     /// For each thread, how many of its steps come before this one.
     pub after: Vec<usize>,
@@ -19,7 +19,7 @@ pub struct Search<T> {
 }
 
 impl<T> Search<T> {
-    /// The steps that `steps_of` gives to each operation, one after the other.
+    /// Makes a search of the steps that `steps_of` gives to each operation, one after the other.
     pub fn new<'a, I: IntoIterator<Item = T>>(
         threads: &'a [Vec<Event>],
         steps_of: impl Fn(&'a Event) -> I,
@@ -27,7 +27,7 @@ impl<T> Search<T> {
         let (mut steps, mut ranks) = (Vec::new(), Vec::new());
         for events in threads {
             let mut of_thread = Vec::new();
-            // At index i, how many steps the first i events of the thread have.
+            // At index i, the number of steps of the first i events of the thread.
             let mut rank = vec![0];
             for event in events {
                 of_thread.extend(steps_of(event).into_iter().map(|what| (event, what)));
@@ -44,13 +44,13 @@ impl<T> Search<T> {
         Self { threads: steps.map(|steps| steps.into_iter().map(step).collect()).collect() }
     }
 
-    /// The steps of all threads.
+    /// Returns the steps of all threads.
     pub fn steps(&self) -> impl Iterator<Item = &T> {
         self.threads.iter().flatten().map(|step| &step.what)
     }
 
-    /// Whether there is an order in which each step is possible: `next` are the states after a step, which has this
-    /// number in the thread of that number.
+    /// Returns whether there is an order in which each step is possible. `next` gets a state, a step, and the numbers
+    /// of its thread and of the step in it; it returns the states after the step.
     ///
     /// Depth-first search that visits each state once.
     pub fn succeeds<S: Clone + Eq + Hash, I: IntoIterator<Item = S>>(
@@ -76,7 +76,7 @@ impl<T> Search<T> {
         false
     }
 
-    /// The next step of each thread, with its place, if all steps before it are done.
+    /// Returns the next step of each thread, with its place, if all steps before it are done.
     fn ready(&self, done: &[usize]) -> impl Iterator<Item = ((usize, usize), &Step<T>)> {
         self.threads.iter().zip(done).enumerate().filter_map(move |(thread, (steps, &at))| {
             let step = steps.get(at)?;

@@ -7,7 +7,7 @@ use crate::together;
 
 type Array = PieceArray<1>;
 
-/// Reads all words that are there, twice.
+/// Reads all words twice.
 fn read(array: &Array, is_right: fn(&[u64]) -> bool) {
     for _ in 0..2 {
         let view = array.view();
@@ -16,8 +16,8 @@ fn read(array: &Array, is_right: fn(&[u64]) -> bool) {
     }
 }
 
-/// Of pieces of two words each. Each word of a piece was stored before the piece was added, and nothing else orders the
-/// two.
+/// Reads an array of pieces of two words. Each word of a piece was stored before the piece was added, and nothing else
+/// orders the two.
 fn read_pieces(array: &Array) {
     read(array, |words| words.chunks(2).all(|piece| piece[0] > 0 && piece[0] == piece[1]));
 }
@@ -34,7 +34,7 @@ fn one_thread_adds() {
     });
 }
 
-/// One of the two may find that the other is adding a piece, and adds none.
+/// One of the two threads may find that the other is adding a piece, and adds none.
 #[test]
 fn two_threads_add() {
     let threads: [fn(&Array); 3] =
@@ -42,8 +42,8 @@ fn two_threads_add() {
     together(5000, 2, Array::empty, threads, |array| assert!((1..=2).contains(&pieces(array))));
 }
 
-/// One thread reads words that were there before, while another adds a piece and with it a new directory:
-/// each word is found in either.
+/// One thread reads words that were there before, while another adds a piece and with it a new directory: each word is
+/// found in both directories.
 #[test]
 fn a_new_directory() {
     let new = || {
@@ -59,7 +59,7 @@ fn a_new_directory() {
     together(92, 3, new, threads, |_| ());
 }
 
-/// One thread reads words while another puts them in another place, and stores more there.
+/// One thread reads words while another moves them, and stores more.
 #[test]
 fn longer_words() {
     let new = || {

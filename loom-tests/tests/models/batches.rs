@@ -1,4 +1,4 @@
-//! `count`, `clear`, `len` and the batches: each against what it promises.
+//! `count`, `clear`, `len` and the batches: each against its promise.
 
 use loom_tests::model::*;
 
@@ -23,19 +23,19 @@ models! {
         => [insert(new)]
         || [clear(), !contains(moved)]
         || [maybe(contains(moved)), maybe(contains(moved))], 6400, 1;
-    // `len` takes no lock and may be off by one for each item that is moved meanwhile: one too many if
-    // it counts the item in both buckets, one too few if in neither.
+    // `len` takes no lock and may be wrong by one for each item that is moved meanwhile: one too many if it counts the
+    // item in both buckets, one too few if in neither.
     len_against_a_kick_of_two_hops: [_, _, new, ..] = two_hops::<L>((3, 0), (2, 3))
         => [insert(new)] || [does(|t| (3 * L::SLOTS).abs_diff(t.filter().len()) <= 1)], 150, 3;
     batch_of_inserts_against_lookups: [moved, new, last] = adding(
         last_slot::<L>(3, 0), |s, [moved, new, ..]| [moved, new, s.item(2, 1)],
     ) => [maybe(does(move |t| t.insert_many(&[new, last]) == 2))]
         || [maybe(contains(last)), contains(moved)], 270, 3;
-    // The items are stored one by one, in order: a thread that sees the second sees the first.
+    // The items are stored one by one, in order: a thread that sees the second one sees the first.
     batch_of_inserts_in_order: [x, y] = items(Setup::<L>::new(4), [(0, 1), (2, 3)])
         => [does(move |t| t.insert_many(&[x, y]) == 2)]
         || [does(move |t| !t.contains(y) || t.contains(x))], 17, 3;
-    // Each item is new in one of them, as the checker knows. One of the batches names an item twice.
+    // Each item is new in one of the batches, as the checker knows. One of the batches names an item twice.
     two_batches_of_the_same_new_items: [x, y] = items(Setup::<L>::new(4), [(0, 1), (2, 3)])
         => [does(move |t| t.insert_if_absent_many(&[x, y, x]).len() == 3)]
         || [does(move |t| t.insert_if_absent_many(&[y.swapped(), x.swapped()]).len() == 2)], 650, 3;
@@ -43,7 +43,7 @@ models! {
         => [insert(new)]
         || [does(move |t| matches!(t.contains_many(&[moved, new, filler])[..], [true, _, true]))],
         490, 3;
-    // The items are removed one by one, in order: a thread that misses the second misses the first.
+    // The items are removed one by one, in order: a thread that misses the second one misses the first.
     batch_of_removals_in_order: [x, y] = with(
         Setup::<L>::new(4), [(0, 1), (2, 3)], |s, [x, y]| s.store(0, &[x]).store(2, &[y]),
     ) => [does(move |t| t.remove_many(&[x, y]) == [true, true])]

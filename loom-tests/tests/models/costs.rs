@@ -1,5 +1,4 @@
-//! Rules that no answer depends on: they save kicks and rounds of lookups. Scripted, one execution
-//! each.
+//! Rules on which no answer depends: they save kicks and rounds of lookups. Scripted, one execution each.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,9 +17,8 @@ models! {
     lookup_beside_a_kick_of_another_version_group
 }
 
-/// Bucket 3 is full, one of 0 and 1 has a single free slot, the other is empty. `guest` goes into
-/// the empty one, so that `next`, which belongs into 3 or into the bucket with the single free slot,
-/// needs no kick.
+/// Bucket 3 is full; one of 0 and 1 has a single free slot, and the other is empty. `guest` goes into the empty one, so
+/// that `next`, whose buckets are 3 and the one with the single free slot, needs no kick.
 fn insert_into_the_emptier_bucket<L: Layout>(crowded: usize, empty: usize, key: (usize, usize)) {
     let mut setup = Setup::<L>::new(4);
     let [guest, low] = setup.items([key; 2]);
@@ -39,8 +37,8 @@ fn insert_into_the_emptier_bucket<L: Layout>(crowded: usize, empty: usize, key: 
     });
 }
 
-/// A lookup of an absent item takes one round, whatever is kicked meanwhile, if its version group is
-/// not that of the item that is kicked.
+/// A lookup of an absent item takes one round, whatever is kicked meanwhile, if its version group is not that of the
+/// kicked item.
 fn lookup_beside_a_kick_of_another_version_group<L: Layout>() {
     let (mut setup, [moved, new, _]) = one_hop::<L>(0, 3);
     let absent = setup.item(0, 3);

@@ -9,28 +9,28 @@ use loom_tests::model::*;
 use crate::{Maplets, With, adding, items, storing};
 
 models_of_three! {
-    // Each adds 1.
+    // Each thread adds 1.
     two_updates: [x, x1] = storing(counted(Maplets::<L>::new(2), 0, 1), in_0)
         => [increment(x1, [Some(1), Some(2)])]
         || [increment(x1.swapped(), [Some(1), Some(2)])]
         || [contains_key(x)], 5800, 3, by_every_schedule;
-    // One stores the key, and the other adds 1.
+    // One thread stores the key, and the other adds 1.
     two_count_a_new_key: [_, x1] = counted(Maplets::<L>::new(2), 0, 1)
         => [count_one(x1)] || [count_one(x1.swapped())], 79, 3;
-    // Where there is room in the stash alone.
+    // The same where only the stash has room.
     two_count_a_key_without_room: [_, x1, _] = without_room::<L>()
         => [count_one(x1)] || [count_one(x1.swapped())], 62, 1;
-    // A kick moves what is updated.
+    // A kick moves the entry that is updated.
     update_beside_a_kick: [x, x1, new] = adding(counted(Maplets::<L>::new(4), 0, 3), |s, [x, x1]| {
         let [new, filler] = s.items([(0, 1); 2]);
         s.store(0, &[x1]).fill(0, filler).fill(1, filler);
         [x, x1, new]
     }) => [increment(x1, [Some(1)])] || [insert(new)] || [contains_key(x)], 19_000, 2;
-    // What is updated goes back from the stash.
+    // The entry that is updated goes back from the stash.
     update_beside_the_way_back: [x, x1, low] = storing(
         without_room::<L>(), |s, [_, x1, _]| s.stash(&[x1]),
     ) => [increment(x1, [Some(1)]), contains_key(x)] || [remove(low)], 8500, 2;
-    // It leaves, or has another value before.
+    // The entry is removed, or has another value before.
     update_beside_a_sweep: [_, x1] = storing(counted(Maplets::<L>::new(2), 0, 1), in_0)
         => [increment(x1, [None, Some(1)])] || [maybe(remove_value(x1, 1))], 790, 3;
 }
@@ -55,7 +55,7 @@ fn counted<M: IntoStorage>(
     adding(items(setup, [(first, second)]), |s, [x]| [x, values(s, x)])
 }
 
-/// All values that the key may get. Returns x1.
+/// Adds all values that the key may get. Returns x1.
 fn values<M: IntoStorage>(setup: &mut Setup<Maplet<M>>, x: Item) -> Item {
     let [_, x1, _] = [0, 1, 2].map(|value| setup.with_value(x, value));
     x1
@@ -66,7 +66,7 @@ fn in_0<M: IntoStorage>(setup: &mut Setup<Maplet<M>>, [_, x1]: [Item; 2]) -> &mu
     setup.store(0, &[x1])
 }
 
-/// Buckets 0 and 1 are full of `low`, of whose group x is.
+/// Buckets 0 and 1 are full of `low`; x is of the same group.
 ///
 /// `[x, x1, low]`.
 fn without_room<L: Layout>() -> With<Maplet<L>, 3> {

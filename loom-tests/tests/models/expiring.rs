@@ -1,11 +1,11 @@
-//! Tables of generations: inserts that give stamps, beside what moves and removes entries.
+//! Tables of generations: inserts that give stamps, beside operations that move and remove entries.
 //!
-//! What the threads do is recorded, and checked by age: which insert is new, and how old items are. Where entries are
-//! moved by inserts that give no stamps, nothing is recorded: the models assert what they are about.
+//! The operations are recorded, and checked by age: which insert is new, and how old items are. Where inserts that give
+//! no stamps move entries, nothing is recorded: these models assert what they are about.
 //!
-//! In the comments, x is an item, and x1 is x with the stamp 1. The generation with the stamp 0 is present at first: of
-//! N generations, N - 1 is the stamp of the one before it, and 1 that of the oldest, which goes first. What a model says
-//! nothing of has the stamp 3.
+//! In the comments, x is an item, and x1 is x with the stamp 1. The generation with the stamp 0 is present at first.
+//! With N generations, N - 1 is the stamp of the generation before, and 1 that of the oldest, which is forgotten first.
+//! Entries that a model does not mention have the stamp 3.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,18 +19,18 @@ use crate::expiry::{goes_back, one_kick};
 use crate::{Maplets, With, adding, items, of_generations};
 
 models_of_three! {
-    // One of them may be new, or none.
+    // At most one of the inserts is new.
     two_inserts_of_what_is_swept: [x] = one_old::<L>(2, 1)
         => [maybe(stamp(x))] || [maybe(stamp(x.swapped()))] || [advance()], 115_000, 1, by_age;
-    // What is missing was forgotten, and then comes back.
+    // An item that is missing was forgotten, and then comes back.
     insert_of_what_is_swept_against_lookups: [x] = one_old::<L>(2, 1)
         => [maybe(stamp(x)), age(x)]
         || [maybe(contains(x.swapped())), maybe(contains(x))]
         || [advance()], 32_000, 1, by_age;
-    // It is there afterwards.
+    // The item is there afterwards.
     stamp_of_what_is_swept: [x] = one_old::<L>(2, 1)
         => [advance()] || [maybe(stamp(x)), contains(x)], 7600, 3, by_age, by_every_schedule;
-    // It is there with its old stamp, or it is gone and stored anew: never lost.
+    // The item is there with its old stamp, or it is removed and stored anew: it is never lost.
     stamp_if_absent_beside_an_advance: [x] = one_old::<L>(2, 1)
         => [does(|t| t.advance() == 1)] || [maybe(stamp_if_absent(x))],
         120, 3, by_age, by_every_schedule;
@@ -41,9 +41,9 @@ models_of_three! {
     stamp_and_stamp_if_absent_of_a_new_item: [x] = none::<L>(2)
         => [maybe(stamp(x))] || [maybe(stamp_if_absent(x.swapped()))],
         120, 3, by_age, by_every_schedule;
-    // The insert may take effect in the generation that an `advance` has begun, with the stamp of the one before: the
-    // lookup finds nothing, and the item is as old as if it had been there. But what a lookup behind the second one
-    // misses has not the stamp of before the first one.
+    // The insert may take effect in the generation that an `advance` has begun, with the stamp of the generation
+    // before: the lookup finds nothing, and the item is as old as if it had been there. But if a lookup after the
+    // second `advance` misses the item, its stamp is not that of before the first `advance`.
     insert_beside_two_advances: [x] = none::<L>(3)
         => [stamp(x)]
         || [advance(), maybe(contains(x)), advance(), maybe(contains(x))], 2900, 3, by_age;
@@ -53,8 +53,8 @@ models_of_three! {
     // The item is never older than one generation.
     age_beside_an_advance: [x] = one_old::<L>(3, 0)
         => [advance(), !stamp(x)] || [age(x)], 310, 3, by_age, by_every_schedule;
-    // What a kick drops is counted by the advance whose sweep sees that it is gone. (`remove_value` waits for late
-    // ones.)
+    // An entry that a kick drops is counted by the `advance` whose sweep sees that it is gone. (`remove_value` waits
+    // for entries that are dropped late.)
     kick_beside_an_advance: [_, new] = of_generations(4, one_kick::<L>(0, 1, 3))
         => [insert(new)]
         || [does(|t| t.advance() == 1)]
@@ -65,8 +65,8 @@ models_of_three! {
         || [insert(new)]
         || [contains(x1)]
         => [has_stamps(x1, &[0], 2 * L::SLOTS + 1)], 65_000, 2;
-    // What has the stamp of the generation that has just begun is not dropped by a kick that takes it for the stamp that
-    // leaves.
+    // The stamp of an entry is that of the generation that has just begun. A kick must not take it for the stamp that
+    // is being removed, and drop the entry.
     stamp_and_kick_beside_the_end_of_a_sweep: [x, new, high] = of_generations(2, adding(
         items(Maplets::<L>::new(4), [(0, 3), (0, 1), (0, 1), (2, 3)]), |s, [x, filler, new, high]| {
             // So that x comes into bucket 0, and can be kicked from there.
@@ -84,9 +84,9 @@ models_of_three! {
         => [advance()]
         || [maybe(stamp(x1)), contains(x1)]
         => [is_young(x1, 2 * L::SLOTS + 1)], 2400, 2;
-    // A new item for which its buckets have no room is stashed, with the stamp of the generation that is present when it
-    // is. The fillers have that of the generation before. The second thread ends one, too, so that no stamp at all is
-    // another one.
+    // A new item whose buckets are full is stashed, with the stamp of the generation that is present then. The fillers
+    // have the stamp of the generation before. The second thread ends one, too, so that an entry without a stamp would
+    // look different.
     stamp_without_room_beside_an_advance: [x] = of_generations(4, adding(
         items(Maplets::<L>::new(4), [(0, 1)]), |s, [low]| {
             s.fill(0, low).fill(1, low);
@@ -105,7 +105,8 @@ models_of_three! {
         => [does(|t| t.advance() == 1)]
         || [does(|t| [(0, 3), (1, 2)].contains(&t.image()))]
         => [does(|t| t.image() == (1, 2))], 36, 1;
-    // An image with the later one of two stamps has the first, too: in a bucket that is copied first, and in the last.
+    // An image with the later one of two stamps has the first, too: in a bucket that is copied first, and in the last
+    // one.
     stamps_beside_a_snapshot: [x, x0, y, y0] = of_generations(4, adding(
         items(Maplets::<L>::new(4), [(0, 3), (3, 0)]), |s, [x, y]| {
             s.store(0, &[x]).store(3, &[y]);
@@ -117,7 +118,7 @@ models_of_three! {
             counts.of(y0) <= counts.of(x0)
         })]
         => [has_stamps(x, &[0], 2), has_stamps(y, &[0], 2)], 4200, 3;
-    // A whole window ends at once: what is stored meanwhile is forgotten with it, or has the new stamp.
+    // A whole window ends at once: an item that is stored meanwhile is forgotten with it, or has the new stamp.
     stamp_beside_the_end_of_a_whole_window: [x] = none::<L>(3)
         => [does(|t| t.advance_by(5) <= 1)]
         || [stamp(x)]
@@ -131,12 +132,12 @@ growing_models! {
     // Two buckets at first, of which the first one is split next. x1 is there, and goes; the other item stays.
     stamp_of_what_goes: [x] = one_split::<L>()
         => [split(1)] || [!stamp(x), contains(x)] || [contains(x)], 39_000, 1, by_age;
-    // An entry of the next level, read by the level before, would be one of an item that is not there: it would get the
-    // stamp, and the item none.
+    // An entry of the next level, read by the level before, would look like one of an item that is not there: that one
+    // would get the stamp, and the item would not.
     stamp_beside_an_entry_of_the_next_level: [absent, new] = entry_of_the_next_level(
         Maplets::<Growable<L>>::growable(2, 4).split(1).generations(4),
     ) => [split(1), stamp(new)] || [stamp(absent)], 4100, 3, by_age;
-    // Beside the sweep of the generation that the item had.
+    // Beside the sweep of the generation of the item.
     split_beside_an_advance: [x] = one_split::<L>()
         => [split(1)] || [advance()] || [maybe(stamp(x)), contains(x)], 230_000, 1, by_age;
 }
@@ -146,7 +147,7 @@ fn none<L: Layout>(generations: u32) -> With<Maplet<L>, 1> {
     of_generations(generations, items(Setup::new(2), [(0, 1)]))
 }
 
-/// The same with entries of it, of which these are the stamps and the buckets.
+/// The same with entries of the item that have these stamps and buckets.
 fn stamped<L: Layout, const N: usize>(
     generations: u32,
     entries: [(u32, usize); N],
@@ -160,7 +161,7 @@ fn stamped<L: Layout, const N: usize>(
     })
 }
 
-/// The same with one in bucket 0.
+/// The same with one entry in bucket 0.
 fn one_old<L: Layout>(generations: u32, stamp: u32) -> With<Maplet<L>, 1> {
     stamped(generations, [(stamp, 0)])
 }
@@ -174,7 +175,7 @@ fn one_split<L: GrowingLayout + Layout>() -> With<Maplet<Growable<L>>, 1> {
     })
 }
 
-/// These are the stamps of the item, and all entries are so many.
+/// Checks that the item has these stamps, and that there are `entries` entries.
 fn has_stamps<M: IntoStorage>(
     item: Item,
     stamps: &'static [u32],
@@ -183,14 +184,14 @@ fn has_stamps<M: IntoStorage>(
     does(move |t| t.stamps(item) == stamps && t.entries() == entries)
 }
 
-/// The item has one entry, which is not older than one generation, and all entries are so many.
+/// Checks that the item has one entry, which is not older than one generation, and that there are `entries` entries.
 fn is_young<M: IntoStorage>(item: Item, entries: usize) -> loom_tests::model::Step<Maplet<M>> {
     does(move |t| t.stamps(item).len() == 1 && t.entries() == entries && t.age(item) <= Some(1))
 }
 
-/// A whole window passes after each load of an insert that finds the present stamp. It takes effect where it reads the
-/// clock for the last time, or later under the stripe: the item has the stamp of the generation that is present then.
-/// What passes behind the last load passes when the insert has taken effect.
+/// A whole window passes after each load of an insert that finds the present stamp. The insert takes effect where it
+/// reads the clock for the last time, or later under the stripe: the item has the stamp of the generation that is
+/// present then. If the window passes after the last load, the insert has taken effect before.
 fn stamp_overtaken_by_a_whole_window<L: Layout>() {
     let (setup, [x]) = one_old::<L>(2, 0);
     setup.check_asserted(1, 1, move |model| {
@@ -220,7 +221,7 @@ fn stamp_overtaken_by_a_whole_window<L: Layout>() {
     });
 }
 
-/// The same where the item is stashed, and the insert takes the slow way.
+/// The same where the item is stashed, and the insert takes the slow path.
 fn stamp_in_the_stash_overtaken_by_a_whole_window<L: Layout>() {
     // Until a window passes after the last of all loads.
     for after in 1.. {
@@ -240,7 +241,7 @@ fn stamp_in_the_stash_overtaken_by_a_whole_window<L: Layout>() {
                     assert_eq!((t.age(x), t.stashed()), (Some(0), 1));
                     of_age.load(Ordering::Relaxed)
                 };
-                // The clock and two words; and then what `age` looks at, the clock before and after all else.
+                // The clock and two words; and then the loads of `age`, with the clock before and after all others.
                 let all = 3 + of_age;
                 loads.store(all, Ordering::Relaxed);
                 let mut other = t.unrecorded();
@@ -268,7 +269,7 @@ fn stamp_in_the_stash_overtaken_by_a_whole_window<L: Layout>() {
     }
 }
 
-/// Two that have found the table full in the same generation: one of them ends it.
+/// Two inserts have found the table full in the same generation: one of them ends it.
 fn two_that_make_room<L: Layout>() {
     let (setup, [x]) = stamped::<L, 2>(4, [(1, 0), (2, 0)]);
     setup.check_asserted(20, 2, move |model| {

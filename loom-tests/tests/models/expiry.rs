@@ -1,6 +1,7 @@
-//! Values that leave: `remove_value` beside all that moves an entry.
+//! Removing a value: `remove_value` beside all operations that move an entry.
 //!
-//! In the comments, x is a key, and x1 is x with the value 1, which leaves. What has no other value has 3.
+//! In the comments, x is a key, and x1 is x with the value 1, which is removed. Pairs without another value have the
+//! value 3.
 
 use coucal::probe::{Maplet, ShortRing};
 use coucal::{Growable, GrowingLayout, Layout};
@@ -10,18 +11,18 @@ use crate::stash::buckets_for_many;
 use crate::{Maplets, With, adding, items, storing, with};
 
 models_of_three! {
-    // The kick may have decided to move x1 before it is to leave: it must not get from a bucket that is not swept yet
-    // to one that is.
+    // The kick may have decided to move x1 before its value is being removed: x1 must not get from a bucket that is not
+    // swept yet to one that is.
     kick_beside_a_sweep_in_its_direction: [x1, new] = one_kick::<L>(0, 1, 3)
         => [insert(new)] || [remove_value(x1, 1)], 700, 3, by_every_schedule;
     kick_beside_a_sweep_the_other_way: [x1, new] = one_kick::<L>(3, 2, 0)
         => [insert(new)] || [remove_value(x1, 1)], 700, 3, by_every_schedule;
-    // A path of two hops, of which this one moves what leaves.
+    // A path of two hops. This one moves the entry of the removed value.
     first_of_two_hops_beside_a_sweep: [x1, new] = path_of_two_hops::<L>(true)
         => [insert(new)] || [remove_value(x1, 1)], 300, 2;
     last_of_two_hops_beside_a_sweep: [x1, new] = path_of_two_hops::<L>(false)
         => [insert(new)] || [remove_value(x1, 1)], 300, 2;
-    // What is swept and what is kicked are in one bucket.
+    // The swept entry and the kicked entry are in one bucket.
     sweep_beside_a_kick_of_another: [x1, y, new] = adding(
         items(Maplets::<L>::new(4), [(0, 3), (0, 1)]), |s, [y, x]| {
             let x1 = s.with_value(x, 1);
@@ -30,8 +31,8 @@ models_of_three! {
             [x1, y, new]
         },
     ) => [insert(new)] || [remove_value(x1, 1)] || [contains_key(y)], 8700, 2;
-    // A key has a value all the time: one is stored in the bucket that the lookup may have read, the emptier one, 0,
-    // and then the other leaves.
+    // A key has a value all the time: one is stored in bucket 0, the emptier one, which the lookup may have read; and
+    // then the other one is removed.
     sweep_and_another_value_against_lookups: [x, x1] = leaves(Maplets::<L>::new(4), (0, 3), 3)
         => [insert(x), remove_value(x1, 1)]
         || [contains_key(x), get_any(x, [x, x1])], 3700, 3, by_every_schedule;
@@ -39,7 +40,7 @@ models_of_three! {
         [x, x1] = leaves(Maplets::<L>::new(4), (0, 3), 3)
         => [insert(x), remove_value(x1, 1)]
         || [contains_key(x.swapped()), get_any(x.swapped(), [x, x1])], 3700, 3, by_every_schedule;
-    // The same, where a kick drops what leaves. The other value gets into the emptier bucket, 3.
+    // The same, where a kick drops the removed entry. The other value gets into bucket 3, the emptier one.
     dropped_by_a_kick_beside_another_value: [x, x1, new] = adding(
         leaves(Maplets::<L>::new(4), (3, 0), 0), |s, [x, x1]| {
             let [new, filler] = s.items([(0, 1); 2]);
@@ -50,7 +51,7 @@ models_of_three! {
     // The buckets may be swept by then.
     going_back_beside_a_sweep: [x1, low] = goes_back::<L>()
         => [remove(low)] || [remove_value(x1, 1)], 220, 2;
-    // The other value of the key leaves its slot, and this one takes it, unless it has left.
+    // The other value of the key is removed from its slot, and this one takes the slot, unless it has been removed.
     own_value_going_back_beside_a_sweep: [x, x1] = adding(
         with(Setup::<Maplet<L>>::new(4), [(0, 1); 2], |s, [_, low]| s.fill_but_one(0, low).fill(1, low)),
         |s, [x, _]| {
@@ -59,22 +60,22 @@ models_of_three! {
             [x, x1]
         },
     ) => [remove(x)] || [remove_value(x1, 1)], 100, 2;
-    // Of two stashed values of one key one leaves, and the other is removed.
+    // Of two stashed values of one key, a sweep removes one, and a removal the other.
     stashed_value_beside_a_removal_of_another: [x1, x2] = storing(
         with_another(goes_back::<L>()), |s, [_, x2]| s.stash(&[x2]),
     ) => [remove(x2)] || [remove_value(x1, 1)], 550, 3;
-    // Of two stashed values of one key one leaves: the key is found.
+    // Of two stashed values of one key, one is removed: the key is found.
     sweep_of_the_stash_beside_another_value: [x1, x2] = with_another(goes_back::<L>())
         => [insert(x2), remove_value(x1, 1)] || [contains_key(x1)], 22_000, 3;
-    // A pair with the value that is stored meanwhile is there afterwards, or not. After the sweep a kick moves it.
+    // A pair with this value that is stored meanwhile is there afterwards, or not. After the sweep a kick moves it.
     insert_of_the_value_beside_a_sweep: [x1, new] = one_kick::<L>(0, 1, 3)
         => [maybe(remove_value(x1, 1)), send(0)]
         || [receive(0), insert(x1), insert(new), maybe(contains_key(x1))], 340, 2;
-    // It leaves, or has another value before.
+    // The entry is removed, or has another value before.
     replacement_beside_a_sweep: [x1, new, x2] = adding(
         one_kick::<L>(0, 1, 3), |s, [x1, new]| [x1, new, s.with_value(x1, 2)],
     ) => [maybe(replace(x1, x2))] || [maybe(remove_value(x1, 1))] || [insert(new)], 7600, 2;
-    // Of two values of one key: one after the other.
+    // Two values of one key are removed: one after the other.
     two_sweeps: [x1, new, x2] = adding(one_kick::<L>(0, 1, 3), |s, [x1, new]| {
         let x2 = s.with_value(x1, 2);
         s.store(3, &[x2]);
@@ -93,15 +94,15 @@ models_of_three! {
             counts.of(later) <= counts.of(new)
         })]
         => [does(|t| t.entries() == 2 * L::SLOTS + 1)], 400, 2;
-    // The entry that leaves gets to a cell that the sweep has seen already.
+    // The entry that is removed gets to a cell that the sweep has seen already.
     sweep_of_the_stash_beside_other_numbers_of_lines: [_, x, y1] = stashed::<L>()
         => [resize_stash(x, 4), resize_stash(x, 2)] || [remove_value(y1, 1)], 430, 3;
-    // It is removed when the sweep has seen its cell, where another one is stored.
+    // The entry is removed when the sweep has seen its cell, where another one is stored.
     sweep_of_the_stash_beside_a_cell_used_again: [new, _, y1] = adding(
         stashed::<L>(), |s, [_, x, y1]| [s.item(2, 3), x, y1],
     ) => [maybe(remove(y1)), insert(new)] || [maybe(remove_value(y1, 1))], 200, 2;
-    // A pair gets the value while that is removed, and is kicked at the end of the sweep: it is dropped before the call
-    // has returned, or stays. Of two buckets with one free slot each, x1 gets into the second one.
+    // A pair gets the value while that is being removed, and is kicked at the end of the sweep: it is dropped before
+    // the call has returned, or it stays. Of two buckets with one free slot each, x1 gets into the second one.
     late_drop_beside_the_end_of_a_sweep: [x1, new] = adding(
         items(Maplets::<L>::new(4), [(3, 0)]), |s, [x]| {
             let x1 = s.with_value(x, 1);
@@ -122,17 +123,17 @@ growing_models! {
     dropped_by_a_split_beside_another_value: [x, x1] = leaves(
         Maplets::<Growable<L>>::growable(2, 4), (1, 2), 0,
     ) => [insert(x), remove_value(x1, 1)] || [split(1)] || [contains_key(x)], 36_000, 1;
-    // A void entry leaves beside the split that doubles it. `len` stays right.
+    // A void entry is removed beside the split that doubles it. `len` stays right.
     void_entry_dropped_by_a_split: [x] = one_void::<L>()
         => [split(1)] || [remove_value(x, 1)], 4200, 3;
-    // Both parts of what was doubled leave, and are one item.
+    // Both parts of a doubled entry are removed, and are one item.
     doubled_entries_are_swept: [x] = one_void::<L>()
         => [split(1), remove_value(x, 1)] || [maybe(contains(x))], 4200, 2;
-    // A void entry gets the value that leaves, and is doubled at the end of the sweep: then it is counted, or dropped.
+    // A void entry gets the removed value, and is doubled at the end of the sweep: then it is counted, or dropped.
     doubled_at_the_end_of_a_sweep: [x, x1] = adding(
         one_void::<L>(), |s, [x]| [x, s.with_value(x, 1)],
     ) => [maybe(remove_value(x1, 1))] || [replace(x, x1), split(1)], 600, 2;
-    // All is taken out while what was doubled leaves. `len` is right for what comes then.
+    // The table is cleared while doubled entries are removed. `len` is right for items that come later.
     clear_beside_a_sweep_of_doubled_entries: [x] = one_void::<L>()
         => [split(1), maybe(remove_value(x, 1)), insert(x)] || [clear()], 130, 2;
     // An image has both parts, or none, and counts them right.
@@ -152,7 +153,7 @@ pub fn one_kick<L: Layout>(from: usize, beside: usize, to: usize) -> With<Maplet
     })
 }
 
-/// A key with these buckets. x1 is in this one, and x is not there.
+/// A key with these buckets. x1 is in bucket `stored`, and x is not there.
 ///
 /// `[x, x1]`.
 pub fn leaves<M: IntoStorage>(
@@ -167,7 +168,8 @@ pub fn leaves<M: IntoStorage>(
     })
 }
 
-/// An insert of `new` moves an item from 3 to 2, and then one from 0 to 3. This one leaves.
+/// An insert of `new` moves an item from 3 to 2, and then one from 0 to 3. The argument says which of the two has the
+/// removed value.
 ///
 /// `[x1, new]`.
 fn path_of_two_hops<L: Layout>(first_leaves: bool) -> With<Maplet<L>, 2> {
@@ -180,7 +182,7 @@ fn path_of_two_hops<L: Layout>(first_leaves: bool) -> With<Maplet<L>, 2> {
     })
 }
 
-/// Two full buckets, and x1 in the stash, of the group of `low`: a removal of `low` lets it go back to a bucket.
+/// Two full buckets, and x1 in the stash, of the group of `low`: a removal of `low` lets x1 go back to a bucket.
 ///
 /// `[x1, low]`.
 pub fn goes_back<L: Layout>() -> With<Maplet<L>, 2> {

@@ -1,7 +1,8 @@
-//! Splits against lookups, and against the operations of writers on what is split.
+//! Splits against lookups, and against the operations of writers on the buckets that are split. An item that a split
+//! moves *goes*; the others *stay*.
 //!
-//! The buckets of an item are those at the greatest size (see [`Setup`]): in a table that began with two buckets,
-//! an item (2, 1) goes from bucket 0 to bucket 2 when 0 is split, and its other bucket is 1; an item (0, 1) stays.
+//! The buckets of an item are those at the maximum size (see [`Setup`]). In a table that began with two buckets, an
+//! item (2, 1) goes from bucket 0 to bucket 2 when 0 is split, and its other bucket is 1; an item (0, 1) stays.
 
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
@@ -9,7 +10,7 @@ use loom_tests::model::*;
 use crate::{Growing, With, adding, fewer_if_wide, items, storing, with};
 
 growing_models! {
-    // One thread splits a bucket, the other looks up what goes and what stays.
+    // One thread splits a bucket, the other looks up the item that goes and the one that stays.
     split_against_lookups_in_its_direction: [goes, stays] = one_split::<L>(0)
         => [split(1)] || [contains(goes), contains(stays)], 3500, 3, by_every_schedule;
     split_against_lookups_the_other_way: [goes, stays] = one_split::<L>(0)
@@ -25,8 +26,8 @@ growing_models! {
     // Two buckets are split at once, to the end of the level.
     run_of_two_against_lookups: [even, odd] = both_go::<L>()
         => [does(|t| t.split(4) == 2)] || [contains(odd), contains(even)], 67_000, 3;
-    // Two splits, one after the other, each of which moves an item of the same version: the second may
-    // overtake the second round of a lookup of what it moves.
+    // Two splits, one after the other, each of which moves an item of the same version: the second one may overtake the
+    // second round of a lookup of the item that it moves.
     two_splits_of_one_group_against_lookup: [item] = adding(
         with(Growing::<L>::growable(2, 4), [(2, 1)], |s, items| s.store(0, &items)), |s, [other]| {
             let item = s.item_of_group(3, 2, other);
@@ -43,19 +44,19 @@ growing_models! {
         one_split::<L>(0), |s, _| [s.item(2, 1)],
     ) => [split(1), insert(new), send(0)] || [receive(0), maybe(contains(new))],
         600, 2, by_every_schedule;
-    // One that happens after the removal of what has gone does not.
+    // A lookup that happens after the removal of the item that has gone does not find it.
     removal_of_what_has_gone_known_to_a_lookup: [goes, _] = one_split::<L>(0)
         => [split(1), remove(goes), send(0)] || [receive(0), maybe(contains(goes))],
         800, 2, by_every_schedule;
-    // The removal finds the item in the old bucket, and it goes: the removal must try again. It counts
-    // the slot where it frees it.
+    // The removal finds the item in the old bucket, and the item goes: the removal must try again. It counts the slot
+    // where it frees it.
     removal_of_what_goes_in_its_direction: [goes, _] = one_split::<L>(0)
         => [split(1)] || [remove(goes), !remove(goes)], 10_000, 3;
     removal_of_what_goes_the_other_way: [goes, _] = one_split::<L>(0)
         => [split(1)] || [remove(goes.swapped()), !remove(goes.swapped())], 10_000, 3;
     removal_of_what_stays: [goes, stays] = one_split::<L>(0)
         => [split(1)] || [remove(stays), !contains(stays), contains(goes)], 21_000, 3;
-    // The new bucket is written to as soon as the extent tells of it.
+    // A writer writes to the new bucket as soon as the extent includes it.
     split_and_removal_beside_an_insert: [goes, new] = adding(one_split::<L>(0), |s, [goes, _]| {
         let [new, low] = s.items([(2, 1), (0, 1)]);
         s.fill(1, low);
@@ -65,40 +66,40 @@ growing_models! {
     insert_of_what_goes: [new, _] = with(
         Growing::<L>::growable(2, 4), [(2, 1), (0, 1)], |s, [_, low]| s.fill(1, low),
     ) => [split(1)] || [insert(new), contains(new)], 9900, 3;
-    // One insert into the old bucket and one into the new.
+    // One insert goes into the old bucket and one into the new one.
     insert_into_both_buckets_of_a_split: [goes, stays, _] = with(
         Growing::<L>::growable(2, 8), [(2, 1), (0, 1), (0, 1)], |s, [.., low]| s.fill(1, low),
     ) => [split(1)] || [insert(goes)] || [insert(stays)], 46_000, 2;
-    // One of the two stores it.
+    // One of the two stores the item.
     inserts_if_absent_of_what_goes: [x] = items(Growing::<L>::growable(2, 4), [(2, 1)])
         => [split(1)]
         || [maybe(insert_if_absent(x))]
         || [maybe(insert_if_absent(x.swapped()))], 170_000, 2;
     insert_if_absent_of_what_is_there: [goes, stays] = one_split::<L>(0)
         => [split(1)] || [!insert_if_absent(goes), !insert_if_absent(stays)], 3900, 3;
-    // A copy in each bucket, of which one goes.
+    // There is a copy in each bucket, of which one goes.
     count_of_what_goes: [goes, _] = storing(
         one_split::<L>(0), |s, [goes, _]| s.store(1, &[goes]),
     ) => [split(1)] || [count(goes, 2)], 1500, 3;
-    // The duplicate rule: the item has a copy in bucket 1. A younger one is stored in bucket 0 and goes
-    // from there to 2, then the older one is removed. A lookup may have read bucket 0 before all this.
+    // The duplicate rule: the item has a copy in bucket 1. A younger one is stored in bucket 0 and goes from there to
+    // 2; then the older one is removed. A lookup may have read bucket 0 before all this.
     duplicate_that_goes_and_removal_of_the_other: [x] = with(
         Growing::<L>::growable(2, 4), [(2, 1)], |s, [x]| s.store(1, &[x]),
     ) => [split(1)] || [insert(x), remove(x.swapped())] || [contains(x)], 820_000, 2;
-    // A removal of the only copy, in bucket 1, has begun when bucket 0 is split and a second copy is stored
-    // in the new bucket. Both are counted before the first is removed, so there is one at any time.
+    // A removal of the only copy, in bucket 1, has begun when bucket 0 is split and a second copy is stored in the new
+    // bucket. Both are counted before the first one is removed, so there is one at any time.
     removal_beside_a_copy_into_the_new_bucket: [x] = with(
         Growing::<L>::growable(2, 4), [(2, 1)], |s, [x]| s.store(1, &[x]),
     ) => [remove(x.swapped())]
         || [split(1), insert(x), maybe(count(x, 1))]
         || [maybe(contains(x))], 590_000, 2;
-    // What goes while the table is emptied is not forgotten in its new bucket.
+    // An item that goes while the table is cleared is not forgotten in its new bucket.
     clear_against_split: [goes, stays] = one_split::<L>(0)
         => [split(1)] || [clear(), !contains(goes), !contains(stays)], 9600, 3;
     // Its slot is free then, and the new item needs no kick.
     kick_of_what_goes: [moved, new, _] = kick_out_of::<L>(4, 0)
         => [split(1)] || [insert(new), contains(new), contains(moved)], 5300, 2;
-    // The slot that it leaves is not one for the new item.
+    // The slot of the item that goes is not a slot for the new item.
     kick_of_what_stays_for_what_goes: [moved, new, _] = kick_out_of::<L>(0, 4)
         => [split(1)] || [insert(new), contains(new), contains(moved)], 5300, 2;
     kick_of_what_goes_for_what_goes: [moved, new, _] = kick_out_of::<L>(4, 4)
@@ -124,19 +125,19 @@ growing_models! {
             s.store(0, &[far]).fill(0, low).store(3, &[near]).fill(3, high).fill(2, high)
         },
     ) => [split(1)] || [insert(new), contains(far)], 21_000, 2;
-    // Two threads that each split a bucket, and do not split one twice.
+    // Two threads each split a bucket, and do not split one twice.
     two_splitters: [even, odd] = both_go::<L>()
         => [split(1)] || [split(1)] || [contains(even), contains(odd)], 170_000, 2;
-    // Both buckets are full, and half of what they hold goes. The table grows for both inserts.
-    // One preemption takes half a minute with four slots, and more with fewer or more.
+    // Both buckets are full, and half of their items go. The table grows for both inserts. One preemption takes half a
+    // minute with four slots, and more with fewer or more.
     two_inserts_that_find_no_room: [x, y, ..] = with(
         Growing::<L>::growable(2, 4), [(2, 1), (0, 3), (2, 1), (0, 3)], |s, [_, _, even, odd]| {
             s.store(0, &[even]).fill(0, odd).store(1, &[odd]).fill(1, even)
         },
     ) => [insert(x)] || [insert(y)],
         if L::SLOTS == 4 { 110_000 } else { 200 }, usize::from(L::SLOTS == 4);
-    // Each of two inserts may leave the load above the target. One of them splits; the other may find it
-    // doing so, and goes on. Two free slots: one insert is enough to come above the target of any layout.
+    // Each of two inserts may leave the load above the target. One of them splits; the other may find it doing so, and
+    // goes on. Two free slots: one insert is enough to exceed the target of any layout.
     two_inserts_above_the_target: [x, y, goes, ..] = with(
         Growing::<L>::growable(4, 8), [(4, 1), (0, 3), (4, 1), (0, 3), (1, 2)],
         |s, [_, _, goes, stays, rest]| {
@@ -144,8 +145,9 @@ growing_models! {
             s.fill(1, rest).fill(2, rest)
         },
     ) => [insert(x), contains(goes)] || [insert(y), contains(goes)], 50, fewer_if_wide::<L>(2);
-    // An item has no room, though the table grows as far as it can: slots in use and stashed entries are as many as a
-    // table of four buckets has slots. Another thread splits the last bucket and inserts an item that has room.
+    // An item is refused although the table grows as far as it can: the slots in use and the stashed entries together
+    // are as many as the slots of a table of four buckets. Another thread splits the last bucket and inserts an item
+    // for which there is room.
     full_at_the_greatest_size_only: [outsider, guest, ..] = with(
         Growing::<L>::growable(2, 4).split(1), [(0, 1), (0, 3), (0, 1), (2, 1)],
         |s, [_, _, low, high]| {
@@ -156,8 +158,8 @@ growing_models! {
     ) => [!insert(outsider)] || [does(|t| t.split(1) < 2), insert(guest)], 16_000, 1;
 }
 
-/// Two buckets at first. This one is split next, at the end of a level if it is bucket 1; it holds one item that
-/// goes and one that stays.
+/// Two buckets at first. This one is split next, at the end of a level if it is bucket 1; it holds one item that goes
+/// and one that stays.
 ///
 /// `[goes, stays]`.
 pub fn one_split<L: GrowingLayout + Layout>(bucket: usize) -> With<Growable<L>, 2> {
@@ -172,8 +174,8 @@ pub fn both_go<L: GrowingLayout + Layout>() -> With<Growable<L>, 2> {
     })
 }
 
-/// Four buckets at first: 0 and 1 are full, 2 and 3 are empty. An insert of `new` moves `moved` from 0 to
-/// 3, while 0 is split. Each of the two goes or stays.
+/// Four buckets at first: 0 and 1 are full, 2 and 3 are empty. An insert of `new` moves `moved` from 0 to 3, while 0 is
+/// split. Each of the two goes or stays.
 ///
 /// `[moved, new, low]`.
 fn kick_out_of<L: GrowingLayout + Layout>(moved: usize, new: usize) -> With<Growable<L>, 3> {

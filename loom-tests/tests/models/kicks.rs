@@ -23,7 +23,7 @@ models! {
         => [insert(new)] || [contains(near), contains(far)], 2500, 3;
     two_hops_against_lookups_the_other_way: [near, far, new, ..] = two_hops::<L>((3, 0), (2, 3))
         => [insert(new)] || [contains(far), contains(near)], 6200, 3;
-    // One insert moves an item to its other bucket, a second insert moves it back, during a lookup.
+    // One insert moves an item to its other bucket, and a second insert moves it back, during a lookup.
     there_and_back_against_lookup: [moved, new, back, ..] = last_slot::<L>(0, 3)
         => [insert(new), remove(new), insert(back)] || [contains(moved)], 500, 2;
     there_and_back_against_lookup_the_other_way: [moved, new, back, ..] = last_slot::<L>(3, 0)

@@ -1,5 +1,5 @@
-//! What an operation does after too many optimistic attempts. Scripted: in every attempt, between
-//! two steps of the operation, other operations make the attempt fail. One execution each.
+//! Operations after too many optimistic attempts. Scripted: in every attempt, other operations run between two steps of
+//! the operation and make the attempt fail. One execution each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,8 +12,8 @@ use crate::{Growing, ThereAndBack, last_slot_in, scripted};
 
 models! {
     removal_overtaken_in_every_attempt = removal(Setup::<L>::new(4), (0, 3), 0);
-    // Here lookups and removals read bucket 3 first. What the last resort looks at first is the bucket
-    // without the item in one of the two models, and with it in the other.
+    // Here lookups and removals read bucket 3 first. The last resort looks first at the bucket without the item in one
+    // of the two models, and at the one with it in the other.
     removal_overtaken_in_every_attempt_the_other_way = removal(Setup::<L>::new(4), (3, 0), 0);
     insert_overtaken_in_every_attempt
     insert_that_finds_room_in_the_end
@@ -27,41 +27,41 @@ models_of_three! {
 
 growing_models! {
     // Four buckets at first, of which three are split, and nothing has gone. When the last resort knows the buckets of
-    // the item and has no stripe yet, the fourth is split, and the item goes with it: the last resort must compute its
-    // buckets again.
+    // the item and has no stripe yet, the fourth one is split, and the item goes with it: the last resort must compute
+    // its buckets again.
     removal_whose_bucket_is_split = removal(Growing::<L>::growable(4, 8).split(3), (0, 7), 1);
     removal_whose_bucket_is_split_the_other_way =
         removal(Growing::<L>::growable(4, 8).split(3), (7, 0), 1);
     removal_of_the_longer_of_two_entries = removal_of_the_longer::<L>(|item| item);
     removal_of_the_longer_of_two_entries_the_other_way = removal_of_the_longer::<L>(Item::swapped);
-    // It is empty: all else stays.
+    // The new bucket is empty: all other items stay.
     insert_whose_bucket_is_split = insert_beside_a_split::<L>(1, 0);
-    // It is full: all else goes, and the last resort stashes the item.
+    // The new bucket is full: all other items go, and the last resort stashes the item.
     insert_whose_bucket_is_split_and_full = insert_beside_a_split::<L>(5, 1);
 }
 
-/// Optimistic attempts of `insert_slow` and `remove_slow`.
+/// The number of optimistic attempts of `insert_slow` and `remove_slow`.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
 
-/// What a script saw.
+/// What a script has seen.
 #[derive(Default)]
 struct Seen {
-    /// Attempts that the script made fail.
+    /// The number of attempts that the script made fail.
     attempts: AtomicUsize,
-    /// Locks that the last resort took.
+    /// The number of locks that the last resort took.
     locks: AtomicUsize,
 }
 
-/// Calls `script` in every attempt of the next removal of this thread: with `true` when it has seen its item, with the
-/// load of this number, and with `false` when the next attempt begins; if that says `true`, it is the last resort. It
-/// is also told how many attempts there were.
+/// Calls `script` in every attempt of the next removal of this thread: with `true` when the attempt has seen its item,
+/// with the load of number `seen_at`; and with `false` when the next attempt begins. If that call returns `true`, it is
+/// the last resort. `script` also gets the number of attempts.
 fn overtake_removals(
     seen_at: isize,
     mut script: impl FnMut(bool, usize) -> bool + 'static,
 ) -> Arc<Seen> {
     let seen = Arc::new(Seen::default());
     let counts = Arc::clone(&seen);
-    // The first attempt does without the version.
+    // The first attempt does not load the version.
     let mut loads = 1;
     probe::after_each_step(move |step| match step {
         Step::Load => {
@@ -74,7 +74,7 @@ fn overtake_removals(
                 loads = isize::MIN;
             }
         }
-        // The lock of an attempt. It loads some words and the version once more, and fails.
+        // The lock of an attempt. The attempt loads some words and the version once more, and fails.
         Step::Lock if loads >= seen_at => loads = 1 - seen_at,
         // A lock without a look before it: the last resort.
         Step::Lock => {
@@ -86,16 +86,15 @@ fn overtake_removals(
     seen
 }
 
-/// The item is seen in one bucket and moved to the other before the removal has its lock, in every
-/// attempt. Then the removal locks both stripes. The item is now in the one bucket or in the other,
-/// depending on where it was at the start, so a removal that looks at only one bucket fails in one
-/// of the two directions.
+/// In every attempt, the item is seen in one bucket and moved to the other before the removal has its lock. Then the
+/// removal locks both stripes. The item is now in one of the two buckets, depending on where it was at the start. So a
+/// removal that looks at only one bucket fails in one of the two directions.
 fn removal<M: Subject>(setup: Setup<M>, buckets: (usize, usize), splits: usize) {
     let (setup, [moved, new, back, ..]) = last_slot_in(setup, buckets);
     scripted(setup, move |t| {
         // At the start the item is in 0.
         let mut there_and_back = ThereAndBack::new(t, new, back);
-        // The version and both words are loaded, and where the table grows, the extent.
+        // The version and both words are loaded, and in a growing table the extent.
         let seen = overtake_removals(3 + splits.cast_signed(), move |is_seen, attempts| {
             let is_last = !is_seen && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS;
             if is_seen {
@@ -117,7 +116,7 @@ fn removal<M: Subject>(setup: Setup<M>, buckets: (usize, usize), splits: usize) 
 struct Overtaken<M: Subject> {
     setup: Setup<M>,
     new: Item,
-    /// All else in 1 and 2.
+    /// All other entries in 1 and 2.
     rest: Item,
     /// All items in 3.
     high: Item,
@@ -135,9 +134,9 @@ impl<M: Subject> Overtaken<M> {
     }
 }
 
-/// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has failed has loaded `loads`
-/// words under its locks. In a filter that grows the last resort then loads the extent; in another one it looks for room
-/// in the stash. It has no stripe yet. Then the slot is free again, and `last` runs.
+/// Makes every optimistic attempt of the next insert of this thread fail. A failed attempt has loaded `loads` words
+/// under its locks. Then the last resort loads the extent in a growing filter, and looks for room in the stash in other
+/// filters. It has no stripe yet. At that point the slot is free again, and `last` runs.
 fn overtake_inserts<M: Subject + 'static>(
     thread: &Thread<M>,
     high: Item,
@@ -177,14 +176,14 @@ fn overtake_inserts<M: Subject + 'static>(
 }
 
 impl Seen {
-    /// One attempt comes before the slow path. Then both stripes are locked, and not one alone; where one of the
-    /// buckets is split, both as they were, and both as they are.
+    /// There is one attempt before the slow path. Then both stripes are locked, and not one alone; if one of the
+    /// buckets is split, those of both as they were, and of both as they are.
     fn assert_last_resort_of_a_removal(&self, locks: usize) {
         assert_eq!(self.attempts.load(Ordering::Relaxed), 1 + MAX_OPTIMISTIC_ATTEMPTS);
         assert_eq!(self.locks.load(Ordering::Relaxed), locks);
     }
 
-    /// As many attempts as there may be, and then so many locks of stripes.
+    /// There are as many attempts as allowed, and then this number of locks of stripes.
     fn assert_last_resort_of_an_insert(&self, locks: usize) {
         assert_eq!(self.attempts.load(Ordering::Relaxed), MAX_OPTIMISTIC_ATTEMPTS);
         assert_eq!(self.locks.load(Ordering::Relaxed), locks, "both stripes, and each once");
@@ -222,13 +221,13 @@ fn insert_that_finds_room_in_the_end<L: Layout>() {
     });
 }
 
-/// What the last resort stashes has the stamp of the present generation, as all that is stored.
+/// An entry that the last resort stashes has the stamp of the present generation, like all stored entries.
 fn stamp_overtaken_in_every_attempt<L: Layout>() {
     let Overtaken { setup, new, high, .. } = Overtaken::<Maplet<L>>::new();
     setup.generations(4).check_asserted(1, 2, move |model| {
         model.thread(move |t| {
             assert_eq!(t.advance(), 0);
-            // As for `insert_if_absent`; and the value that retires, and the clock, for the hop.
+            // As for `insert_if_absent`; and the value that is being removed, and the clock, for the hop.
             let seen = overtake_inserts(t, high, 7, |_| {});
             assert!(t.stamp(new));
             seen.assert_last_resort_of_an_insert(2);
@@ -250,8 +249,8 @@ fn insert_if_absent_overtaken_in_every_attempt<L: Layout>() {
     });
 }
 
-/// Another thread stores the item when the last resort has no stripe yet. A third frees a slot of bucket 2: there is room
-/// for a second copy, and it must not be stored.
+/// Another thread stores the item when the last resort has no stripe yet. A third one frees a slot of bucket 2: there
+/// is room for a second copy, which must not be stored.
 fn insert_if_absent_of_an_item_that_turns_up<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
     scripted(setup, move |t| {
@@ -262,7 +261,7 @@ fn insert_if_absent_of_an_item_that_turns_up<L: Layout>() {
             assert!(others.remove(rest.swapped()));
             script.store(true, Ordering::Relaxed);
         });
-        // Not recorded, as the insert of the other thread is not.
+        // Not recorded, like the insert of the other thread.
         let mut unrecorded = t.unrecorded();
         assert!(!unrecorded.insert_if_absent(new), "the item is there");
         assert!(stored.load(Ordering::Relaxed));
@@ -274,9 +273,9 @@ fn insert_if_absent_of_an_item_that_turns_up<L: Layout>() {
     });
 }
 
-/// A short entry of a relative in bucket 0, and the long one that is to be removed in 1. In every attempt the
-/// long one is seen, is gone when its stripe is locked, and is back before the next attempt. The last
-/// resort sees both, and must take the long one.
+/// A short entry of a relative is in bucket 0, and the long one that is to be removed in 1. In every attempt the long
+/// one is seen, is gone when its stripe is locked, and is back before the next attempt. The last resort sees both, and
+/// must take the long one.
 fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(2);
     let long = setup.item(0, 1);
@@ -291,7 +290,7 @@ fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
                 is_gone = others.remove(long);
                 assert!(is_gone);
             } else if is_gone {
-                // Into the emptier bucket: where it was.
+                // Into the emptier bucket, where it was.
                 assert!(others.insert(long));
                 is_gone = false;
             }
@@ -304,9 +303,9 @@ fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     });
 }
 
-/// As `Overtaken`, in a filter that grows: four buckets at first, of which one is split. When the last
-/// resort knows its buckets and has no stripe yet, bucket 1 is split, and with it the item has another bucket.
-/// All else in 1 has the first bucket `rest` at the greatest size.
+/// As `Overtaken`, in a growing filter: four buckets at first, of which one is split. When the last resort knows its
+/// buckets and has no stripe yet, bucket 1 is split, and the item has another bucket then. All other entries in 1 have
+/// the first bucket `rest` at the maximum size.
 fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize, stashed: usize) {
     let mut setup = Setup::<Growable<L>>::growable(4, 8).split(1);
     let [new, rest] = setup.items([(5, 2), (rest, 2)]);
@@ -316,7 +315,7 @@ fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize, stashed: usize)
         // The extent, and the two words of the hop.
         let seen = overtake_inserts(t, high, 3, |others| assert_eq!(others.split(1), 1));
         assert!(t.insert(new));
-        // Both as they were, and both as they are.
+        // Both buckets as they were, and both as they are.
         seen.assert_last_resort_of_an_insert(4);
         assert_eq!(t.stashed(), stashed);
         probe::after_each_step(|_| {});

@@ -6,12 +6,12 @@ use loom::sync::atomic::Ordering::Relaxed;
 
 use crate::together;
 
-/// By a load and a store: only a lock keeps one thread from overwriting the increment of another.
+/// Increments by a load and a store: only a lock keeps one thread from overwriting the increment of another.
 fn increment(number: &AtomicU32) {
     number.store(number.load(Relaxed) + 1, Relaxed);
 }
 
-/// Each thread increments the number so many times.
+/// Each thread increments the number `TIMES` times.
 fn additions<const THREADS: usize, const TIMES: usize>(floor: usize, preemptions: usize) {
     let add = |(lock, number): &(Lock, AtomicU32)| {
         for _ in 0..TIMES {
@@ -35,7 +35,8 @@ fn three_threads() {
     additions::<3, 1>(36, 1);
 }
 
-/// A thread retires the lock after it has put another in its place. The other thread adds under the lock that it gets.
+/// A thread retires the lock after it has put another one in its place. The other thread adds under the lock that it
+/// gets.
 #[test]
 fn a_retired_lock() {
     type Shared = ([Lock; 2], [AtomicU32; 2]);

@@ -1,24 +1,24 @@
 //! The models: they run the crate itself, in every order of events that loom explores.
 //!
-//! In the comments, an item (0, 3) is one whose lookups read bucket 0 first and bucket 3 second. In
-//! a table of 4 buckets the pairs are {0, 1}, {2, 3}, {0, 3} and {1, 2}.
+//! In the comments, an item (0, 3) is one whose lookups read bucket 0 first and bucket 3 second. In a table of 4
+//! buckets the pairs are {0, 1}, {2, 3}, {0, 3} and {1, 2}.
 //!
 //! Each model is one test per layout that is modelled, for example `kicks::opposite_kicks::Fp16x4`.
 #![cfg(coucal_model)]
 
-/// Declares the models of a module: one test of each for every layout. Usually not for every one, but for the default
-/// layout, the one with the most slots, the one with the fewest, and one with an encoding of its own.
+/// Declares the models of a module: one test of each for every layout. By default only for some layouts: the default
+/// one, the one with the most slots, the one with the fewest, and one with an encoding of its own.
 ///
-/// A model is a row: its items and its setup, what the threads do beside each other, how many executions there are at
-/// least, and the bound of preemptions. `L` is the layout. Modes of the setup may come last. What the main thread does at
-/// the end may come behind the threads: then these are not recorded.
+/// A model is a row: its items and its setup, what the threads do beside each other, the minimum number of executions,
+/// and the bound of preemptions. `L` is the layout. Modes of the setup may follow. Steps of the main thread at the end
+/// may follow the threads: then the threads are not recorded.
 ///
 /// ```text
 /// name: [x, y] = setup::<L>() => [insert(x), remove(y)] || [contains(x)], 120, 3;
 /// another: [x] = setup::<L>() => [stamp(x)] || [advance()] => [contains(x)], 120, 3, by_every_schedule;
 /// ```
 ///
-/// Or it is a function: `name` calls that of this name, and `name = function::<L>(arguments);` another one.
+/// Or a row is a function: `name` calls the function of this name, and `name = function::<L>(arguments);` another one.
 macro_rules! models {
     ($($models:tt)*) => {
         of_layouts! {
@@ -28,18 +28,18 @@ macro_rules! models {
     };
 }
 
-/// The same of models of growth, for every layout that grows. Usually for two of them.
+/// As `models`, for models of growth, in every growing layout; by default in two of them.
 macro_rules! growing_models {
     ($($models:tt)*) => { of_layouts! { [Fp16x4] [Fp32x2] [Fp12x5 Fp21x3] $($models)* } };
 }
 
-/// The same of models of maplets and of the stash: a packed layout has all that they show, one of the others has an
-/// encoding of its own, and one has two slots.
+/// As `models`, for models of maplets and of the stash: a packed layout has all that they show; one of the others has
+/// an encoding of its own, and one has two slots.
 macro_rules! models_of_three {
     ($($models:tt)*) => { of_layouts! { [Fp16x4] [SemiSorted14x5 Fp32x2] [] $($models)* } };
 }
 
-/// Tests of the default layout, of some others, and of all others.
+/// Makes tests of the default layout, of some others, and of all others.
 macro_rules! of_layouts {
     (@tests $model:tt [$($layout:ident)*]) => {
         $(#[test]
@@ -109,12 +109,12 @@ use coucal::{Growable, Layout};
 use loom::thread;
 use loom_tests::model::{Execution, Item, Setup, Subject, Thread, explore};
 
-/// A setup and items of it.
+/// A setup, and items of it.
 type With<M, const N: usize> = (Setup<M>, [Item; N]);
 type Growing<L> = Setup<Growable<L>>;
 type Maplets<L> = Setup<Maplet<L>>;
 
-/// Items with these buckets.
+/// Adds items with these buckets to a setup.
 fn items<M: Subject, const N: usize>(
     mut setup: Setup<M>,
     buckets: [(usize, usize); N],
@@ -123,7 +123,7 @@ fn items<M: Subject, const N: usize>(
     (setup, items)
 }
 
-/// The same, of which `store` stores some.
+/// The same; `store` stores some of them.
 fn with<M: Subject, const N: usize>(
     setup: Setup<M>,
     buckets: [(usize, usize); N],
@@ -132,7 +132,7 @@ fn with<M: Subject, const N: usize>(
     storing(items(setup, buckets), store)
 }
 
-/// The same, of so many generations.
+/// The same, with this number of generations.
 fn of_generations<M: Subject, const N: usize>(
     generations: u32,
     (setup, items): With<M, N>,
@@ -140,7 +140,7 @@ fn of_generations<M: Subject, const N: usize>(
     (setup.generations(generations), items)
 }
 
-/// The same with more of them stored.
+/// Stores more of the items.
 fn storing<M: Subject, const N: usize>(
     (mut setup, items): With<M, N>,
     store: impl FnOnce(&mut Setup<M>, [Item; N]) -> &mut Setup<M>,
@@ -149,7 +149,7 @@ fn storing<M: Subject, const N: usize>(
     (setup, items)
 }
 
-/// The same with other items, which `add` returns.
+/// Adds other items; `add` returns those of the new setup.
 fn adding<M: Subject, const N: usize, const K: usize>(
     (mut setup, items): With<M, N>,
     add: impl FnOnce(&mut Setup<M>, [Item; N]) -> [Item; K],
@@ -158,8 +158,8 @@ fn adding<M: Subject, const N: usize, const K: usize>(
     (setup, items)
 }
 
-/// Four buckets: 0 and 1 are full, 2 and 3 are empty. An insert of `new` (0, 1) moves `moved` from 0
-/// to 3. No other item in 0 and 1 can be moved: all else there is `filler`.
+/// Four buckets: 0 and 1 are full, 2 and 3 are empty. An insert of `new` (0, 1) moves `moved` from 0 to 3. No other
+/// item in 0 and 1 can be moved: all others there are `filler`.
 ///
 /// `[moved, new, filler]`.
 fn one_hop<M: Subject>(first: usize, second: usize) -> With<M, 3> {
@@ -168,9 +168,9 @@ fn one_hop<M: Subject>(first: usize, second: usize) -> With<M, 3> {
     })
 }
 
-/// Four buckets: 0, 1 and 3 are full, 2 is empty. An insert of `new` (0, 1) moves `far` from 3 to 2,
-/// then `near` from 0 to 3. No other path exists, whatever the order in which a layout stores the
-/// items of a bucket. All else in 0 and 1 is `low`, and all else in 3 `high`.
+/// Four buckets: 0, 1 and 3 are full, 2 is empty. An insert of `new` (0, 1) moves `far` from 3 to 2, then `near` from 0
+/// to 3. No other path exists, whatever the order in which a layout stores the items of a bucket. All other items in 0
+/// and 1 are `low`, and all others in 3 are `high`.
 ///
 /// `[near, far, new, low, high]`.
 fn two_hops<M: Subject>(near: (usize, usize), far: (usize, usize)) -> With<M, 5> {
@@ -179,16 +179,15 @@ fn two_hops<M: Subject>(near: (usize, usize), far: (usize, usize)) -> With<M, 5>
     })
 }
 
-/// Four buckets with one free slot, in 3. An insert of `new` (0, 1) moves `moved` from 0 to 3. When 3
-/// is full and 0 has a free slot, an insert of `back` (2, 3) moves it from 3 to 0. All items in 2 and 3 at the start are
-/// `high`.
+/// Four buckets with one free slot, in 3. An insert of `new` (0, 1) moves `moved` from 0 to 3. When 3 is full and 0 has
+/// a free slot, an insert of `back` (2, 3) moves it from 3 to 0. All items in 2 and 3 at the start are `high`.
 ///
 /// `[moved, new, back, low, high]`.
 fn last_slot<M: Subject>(first: usize, second: usize) -> With<M, 5> {
     last_slot_in(Setup::new(4), (first, second))
 }
 
-/// The same of another setup, in which `moved` has these buckets.
+/// The same in another setup, in which `moved` has these buckets.
 fn last_slot_in<M: Subject>(setup: Setup<M>, moved: (usize, usize)) -> With<M, 5> {
     with(setup, [moved, (0, 1), (2, 3), (0, 1), (2, 3)], |s, [moved, _, _, low, high]| {
         s.store(0, &[moved]).fill(0, low).fill(1, low);
@@ -196,7 +195,7 @@ fn last_slot_in<M: Subject>(setup: Setup<M>, moved: (usize, usize)) -> With<M, 5
     })
 }
 
-/// Two buckets, and an item (0, 1) with a copy in each of these.
+/// Two buckets, and an item (0, 1) with a copy in each bucket of `stored`.
 fn one_item<M: Subject, const N: usize>(stored: [usize; N]) -> With<M, 1> {
     with(Setup::new(2), [(0, 1)], |s, [x]| {
         stored.into_iter().fold(s, |s, bucket| s.store(bucket, &[x]))
@@ -211,7 +210,8 @@ fn scripted<M: Subject>(
     setup.check_with(1, 2, move |model| model.thread(script.clone()));
 }
 
-/// A model without a filter: these threads share what is new in each execution. The last function runs at the end.
+/// A model without a filter: these threads share a value that is new in each execution. The last function runs at the
+/// end.
 fn together<S: Send + Sync + 'static, const N: usize>(
     floor: usize,
     preemptions: usize,
@@ -233,8 +233,8 @@ fn together<S: Send + Sync + 'static, const N: usize>(
     explore(floor, preemptions, &execution);
 }
 
-/// Moves an item there and back again, while a script runs: an insert of `new` moves it there, one of `back` moves it
-/// back.
+/// Moves an item there and back again, while a script runs: an insert of `new` moves it there, an insert of `back`
+/// moves it back.
 struct ThereAndBack<M: Subject> {
     others: Thread<M>,
     kicks: [Item; 2],
@@ -262,9 +262,9 @@ fn by_slots<L: Layout>(values: [usize; 7]) -> usize {
     values[L::SLOTS - 2]
 }
 
-/// The preemption bound of a model whose inserts search the whole table. Each slot that they visit
-/// is one more load, and the executions grow faster than the slots. So layouts of seven and eight
-/// slots get one preemption less, unless `COUCAL_STRESS_MODELS` is set.
+/// The preemption bound of a model whose inserts search the whole table. Each slot that they visit is one more load,
+/// and the executions grow faster than the slots. So layouts of seven and eight slots get one preemption less, unless
+/// `COUCAL_STRESS_MODELS` is set.
 fn fewer_if_wide<L: Layout>(preemptions: usize) -> usize {
     let fewer = L::SLOTS > 6 && env::var_os("COUCAL_STRESS_MODELS").is_none();
     preemptions - usize::from(fewer)

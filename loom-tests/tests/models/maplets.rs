@@ -1,7 +1,7 @@
-//! Values: `get`, replacements, and what becomes of an entry with a value when it moves.
+//! Values: `get`, replacements, and entries with a value that move.
 //!
-//! All that a maplet shares with a filter has its models elsewhere. In the comments, x is a key, and xa
-//! is x with the value a: an item of the checker.
+//! Models of all that a maplet shares with a filter are elsewhere. In the comments, x is a key, and xa is x with the
+//! value a: an item of the checker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,8 +17,8 @@ use crate::{
 };
 
 models_of_three! {
-    // One value is found at once. The other may have been moved from the bucket that is read later to the
-    // one that was read before.
+    // One value is found at once. The other may have been moved from the bucket that is read later to the one that was
+    // read before.
     get_beside_a_kick_in_its_direction: [xa, xb, new] = kick_beside_another_value::<L>(0, 3)
         => [insert(new)] || [get(xa, [xa, xb])], 240, 3;
     get_beside_a_kick_the_other_way: [xa, xb, new] = kick_beside_another_value::<L>(3, 0)
@@ -29,24 +29,25 @@ models_of_three! {
     // The two inserts may want to move the same value.
     get_beside_kicks_of_both_values: [xa, xb, new, newer] = kicks_of_two_values::<L>(3, 0)
         => [insert(new)] || [insert(newer)] || [get(xa, [xa, xb])], 4900, 1;
-    // The kick has planned to move one of the values, which is gone then. The other is not that one.
+    // The kick has planned to move one of the values, which is then gone. The other value is not that one.
     kick_of_what_is_removed_beside_another_value: [xa, xb, new, _] = kicks_of_two_values::<L>(0, 3)
         => [insert(new)] || [remove(xa)] || [get(xb, [xb])], 15_000, 2;
     // The removal must not take the other value, which may be the only one in the bucket by then.
     removal_beside_a_kick_of_another_value: [xa, xb, new] = kick_beside_another_value::<L>(0, 3)
         => [insert(new)] || [remove(xb), !remove(xb), get(xa, [xa])], 5500, 3;
-    // The replacement finds the entry in one bucket, and it is moved to the other: it must look again.
+    // The replacement finds the entry in one bucket, and the entry is moved to the other: the replacement must look
+    // again.
     replacement_of_what_is_kicked_in_its_direction: [xa, xb, new] = kick_of_a_value::<L>(0, 3)
         => [insert(new)] || [replace(xa, xb), !replace(xa, xb), get(xa, [xb])], 9500, 3;
     replacement_of_what_is_kicked_the_other_way: [xa, xb, new] = kick_of_a_value::<L>(3, 0)
         => [insert(new)] || [replace(xa, xb), !replace(xa, xb), get(xa, [xb])], 9500, 3;
-    // Another value of x is there all the time: that one of the two is found is not enough.
+    // Another value of x is there all the time: it is not enough to find one of the two.
     get_beside_a_replacement_of_what_is_kicked: [xa, xb, new, xc] = adding(
         kick_beside_another_value::<L>(3, 0), |s, [xa, xb, new]| [xa, xb, new, s.with_value(xa, 2)],
     ) => [insert(new)]
         || [replace(xa, xc)]
         || [get_that(xa, move |found| found.has(xb) && (found.has(xa) || found.has(xc)))], 9200, 2;
-    // A snapshot with what was inserted later has the new value, in a bucket that is copied first.
+    // A snapshot that has the item inserted later has the new value, in a bucket that is copied first.
     replacement_and_insert_beside_a_snapshot: [xa, xb, later] = adding(
         with(Maplets::<L>::new(4), [(0, 3), (2, 3)], |s, [xa, _]| s.store(0, &[xa])),
         |s, [xa, later]| [xa, s.with_value(xa, 1), later],
@@ -56,7 +57,7 @@ models_of_three! {
         => [maybe(replace(xa, xb))]
         || [maybe(replace(xa.swapped(), xc))]
         || [get(xa, [])], 1500, 3;
-    // The second replaces what the first has stored, if it comes later.
+    // The second one replaces the value that the first one has stored, if it comes later.
     two_replacements_in_a_row: [xa, xb, xc] = three_values::<L>()
         => [replace(xa, xb)] || [maybe(replace(xb, xc))] || [get(xa, [])], 1700, 3;
     // The pairs are replaced one by one, in order, and each at once.
@@ -75,12 +76,12 @@ models_of_three! {
     // One of them finds the pair.
     replacement_against_removal: [xa, xb, _] = three_values::<L>()
         => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(contains_key(xa))], 1500, 3;
-    // A value is replaced, and replaced back. A `get` finds one of the two, and so does the next.
+    // A value is replaced, and replaced back. A `get` finds one of the two values, and so does the next one.
     there_and_back_against_get: [xa, xb, _] = three_values::<L>()
         => [replace(xa, xb), replace(xb, xa)]
         || [get_any(xa, [xa, xb]), contains_key(xa), get(xa, [])], 170, 3;
-    // The duplicate rule: a copy of the pair is stored in one bucket, then the value of one in the other is
-    // replaced. The pair is there all the time.
+    // The duplicate rule: a copy of the pair is stored in one bucket, and then a copy in the other one gets another
+    // value. The pair is there all the time.
     copy_in_and_replacement_of_the_other: [xa, xb] = two_values(Maplets::<L>::new(2))
         => [insert(xa), replace(xa, xb)] || [get(xa, [xa])], 230, 3;
     copy_in_and_replacement_of_the_other_the_other_way: [xa, xb] = two_values(Maplets::<L>::new(2))
@@ -93,7 +94,7 @@ models_of_three! {
             [xa, xb]
         },
     ) => [remove(xa)] || [get(xa, [xb]), contains_key(xa)], 24, 3, by_every_schedule;
-    // The duplicate rule for keys: another value is stored in one bucket, then the first is removed from the
+    // The duplicate rule for keys: another value is stored in one bucket, and then the first one is removed from the
     // other. The key is there all the time.
     value_in_and_value_out_against_lookup: [xa, xb] = two_values(Maplets::<L>::new(2))
         => [insert(xb), remove(xa)] || [contains_key(xa.swapped())], 180, 3, by_every_schedule;
@@ -108,13 +109,13 @@ models_of_three! {
         => [insert(xa), replace(xa, xb)] || [contains_pair(xa)], 160, 3;
     copy_in_and_copy_out_against_pair: [xa, _] = two_values(Maplets::<L>::new(2))
         => [insert(xa), remove(xa)] || [contains_pair(xa.swapped())], 180, 3;
-    // One of the two stores it, and not both, as the checker knows; xa is no duplicate of it.
+    // Exactly one of the two stores it, as the checker knows; xa is not a duplicate of it.
     two_inserts_if_absent_of_one_pair: [_, xb] = two_values(Maplets::<L>::new(2))
         => [maybe(insert_pair_if_absent(xb)), contains_pair(xb)]
         || [maybe(insert_pair_if_absent(xb.swapped()))], 28, 2;
     insert_if_absent_of_a_pair_that_is_kicked: [xa, xb, new] = kick_beside_another_value::<L>(3, 0)
         => [insert(new)] || [!insert_pair_if_absent(xa), !insert_pair_if_absent(xb)], 64, 2;
-    // Both buckets are full: it is stashed by one of the two. xa is there, too.
+    // Both buckets are full: one of the two stashes it. xa is there, too.
     two_inserts_if_absent_of_one_stashed_pair: [xa, xb] = stashed_value::<L>()
         => [maybe(insert_pair_if_absent(xb)), contains_pair(xb)]
         || [maybe(insert_pair_if_absent(xb.swapped())), contains_pair(xa)], 48, 2;
@@ -127,19 +128,19 @@ growing_models! {
         => [split(1)] || [get(xa.swapped(), [xa, xb, xc])], 4000, 3;
     end_of_level_against_get: [xa, xb, xc] = one_split::<L>(1)
         => [split(1)] || [get(xa, [xa, xb, xc])], 4000, 3;
-    // The replacement finds the entry in the old bucket, and it goes: the replacement must look again.
+    // The replacement finds the entry in the old bucket, and the entry goes: the replacement must look again.
     split_against_pairs: [xa, _, xc] = one_split::<L>(0)
         => [split(1)] || [contains_pair(xa), !insert_pair_if_absent(xc)], 1800, 2;
     split_against_replacement: [xa, _, _, xd] = one_split_and_new_value::<L>()
         => [split(1)] || [replace(xa, xd), !replace(xa, xd)], 66_000, 3;
-    // The old value or the new one, and all others.
+    // It finds the old value or the new one, and all others.
     get_beside_a_split_and_a_replacement: [xa, xb, xc, xd] = one_split_and_new_value::<L>()
         => [split(1)]
         || [replace(xa, xd)]
         || [get_that(xa, move |found| {
             found.has(xb) && found.has(xc) && (found.has(xa) || found.has(xd))
         })], 140_000, 2;
-    // The split stores what stays once more: it must not be the old value.
+    // The split stores the entries that stay once more: it must not store the old value.
     replacement_of_what_stays_against_split: [xa, xb] = adding(
         with(Maplets::<Growable<L>>::growable(2, 4), [(2, 1), (0, 1)], |s, xs| s.store(0, &xs)),
         |s, [_, xa]| [xa, s.with_value(xa, 1)],
@@ -155,7 +156,7 @@ growing_models! {
     value_in_and_value_out_of_what_grows:
         [xa, xb] = two_values(Maplets::<Growable<L>>::growable(2, 4))
         => [insert(xb), remove(xa)] || [contains_key(xa.swapped())], 180, 3, by_every_schedule;
-    // An entry of the next level, read by the level before, would be one of a key that is not there.
+    // An entry of the next level, read by the level before, would look like one of a key that is not there.
     get_beside_an_entry_of_the_next_level: [absent, new] = entry_of_the_next_level(
         Maplets::<Growable<L>>::growable(2, 4).split(1),
     ) => [split(1), insert(new)] || [get_that(absent, move |found| !found.has(absent))], 1300, 3;
@@ -166,7 +167,7 @@ growing_models! {
         overtaken_get(Maplets::<Growable<L>>::growable(4, 8).split(3), (0, 7), 1);
 }
 
-/// As [`one_hop`], of xa. xb is nowhere.
+/// As [`one_hop`], with xa. xb is not stored.
 ///
 /// `[xa, xb, new]`.
 fn kick_of_a_value<L: Layout>(first: usize, second: usize) -> With<Maplet<L>, 3> {
@@ -178,8 +179,8 @@ fn kick_beside_another_value<L: Layout>(first: usize, second: usize) -> With<Map
     storing(kick_of_a_value(first, second), |s, [_, xb, _]| s.store(3, &[xb]))
 }
 
-/// Four buckets: 0 and 1 are full, 2 and 3 are empty. Two values of x in 0, which inserts of `new` and of
-/// `newer` move to 3.
+/// Four buckets: 0 and 1 are full, 2 and 3 are empty. Two values of x are in 0; inserts of `new` and of `newer` move
+/// them to 3.
 ///
 /// `[xa, xb, new, newer]`.
 fn kicks_of_two_values<L: Layout>(first: usize, second: usize) -> With<Maplet<L>, 4> {
@@ -191,7 +192,7 @@ fn kicks_of_two_values<L: Layout>(first: usize, second: usize) -> With<Maplet<L>
     })
 }
 
-/// xa is in bucket 0, and another value of x is nowhere.
+/// xa is in bucket 0, and another value of x is not stored.
 ///
 /// `[xa, xb]`.
 fn two_values<M: IntoStorage>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 2> {
@@ -200,7 +201,8 @@ fn two_values<M: IntoStorage>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 2> {
     })
 }
 
-/// Four buckets: 0 and 1 are full, with items that no kick can move. xa is stashed, and another value of x is nowhere.
+/// Four buckets: 0 and 1 are full, with items that no kick can move. xa is stashed, and another value of x is not
+/// stored.
 ///
 /// `[xa, xb]`.
 fn stashed_value<L: Layout>() -> With<Maplet<L>, 2> {
@@ -210,15 +212,15 @@ fn stashed_value<L: Layout>() -> With<Maplet<L>, 2> {
     })
 }
 
-/// Two buckets; xa is in the second, and two more values of x are nowhere.
+/// Two buckets; xa is in the second one, and two more values of x are not stored.
 fn three_values<L: Layout>() -> With<Maplet<L>, 3> {
     adding(with(Setup::new(2), [(0, 1)], |s, items| s.store(1, &items)), |s, [xa]| {
         [xa, s.with_value(xa, 1), s.with_value(xa, 2)]
     })
 }
 
-/// Two buckets at first. This one is split next, at the end of a level if it is bucket 1. It holds two
-/// values of a key that goes; its other bucket holds a third.
+/// Two buckets at first. This one is split next, at the end of a level if it is bucket 1. It holds two values of a key
+/// that goes; its other bucket holds a third value.
 ///
 /// `[xa, xb, xc]`.
 fn one_split<L: GrowingLayout + Layout>(bucket: usize) -> With<Maplet<Growable<L>>, 3> {
@@ -230,14 +232,14 @@ fn one_split<L: GrowingLayout + Layout>(bucket: usize) -> With<Maplet<Growable<L
     })
 }
 
-/// The same of bucket 0, with a value that is nowhere.
+/// The same for bucket 0, with a value that is not stored.
 ///
 /// `[xa, xb, xc, xd]`.
 fn one_split_and_new_value<L: GrowingLayout + Layout>() -> With<Maplet<Growable<L>>, 4> {
     adding(one_split(0), |s, [xa, xb, xc]| [xa, xb, xc, s.with_value(xa, 0)])
 }
 
-/// A `get` that finds what is right.
+/// A `get` whose result must satisfy `is_right`.
 fn get_that<M: IntoStorage>(
     key: Item,
     is_right: impl Fn(Found) -> bool + Send + Sync + 'static,
@@ -245,12 +247,12 @@ fn get_that<M: IntoStorage>(
     does(move |t| is_right(t.get(key)))
 }
 
-/// Rounds of a `get` before it locks its stripes.
+/// The number of rounds of a `get` before it locks its stripes.
 const ROUNDS: usize = 8;
 
-/// A value is moved in each round, so that no round is valid. Then the `get` locks both stripes, and where a bucket is
-/// split before it has them, both as they were, and both as they are. Scripted: the other operations run between two
-/// steps of the `get`.
+/// A value is moved in each round, so that no round is valid. Then the `get` locks both stripes; and if a bucket is
+/// split before it has them, those of both as they were, and of both as they are. Scripted: the other operations run
+/// between two steps of the `get`.
 fn overtaken_get<M: IntoStorage>(setup: Setup<Maplet<M>>, buckets: (usize, usize), splits: usize) {
     let (mut setup, [xa, new, back, ..]) = last_slot_in(setup, buckets);
     let xb = setup.with_value(xa, 1);
@@ -258,7 +260,7 @@ fn overtaken_get<M: IntoStorage>(setup: Setup<Maplet<M>>, buckets: (usize, usize
         let mut moved = ThereAndBack::new(t, new, back);
         let [rounds, locks] = [0; 2].map(|_| Arc::new(AtomicUsize::new(0)));
         let (round, lock) = (Arc::clone(&rounds), Arc::clone(&locks));
-        // The version, two words and the version again; in a table that grows the extent before each word.
+        // The version, two words, and the version again; in a growing table also the extent before each word.
         let loads_of_a_round = 4 + 2 * splits;
         let mut loads = 0;
         probe::after_each_step(move |step| match step {
@@ -295,13 +297,13 @@ fn overtaken_get<M: IntoStorage>(setup: Setup<Maplet<M>>, buckets: (usize, usize
     });
 }
 
-/// A removal of xa in 0 is about to read its other bucket, 1, when that is split, the last one of its level,
-/// and xb is stored there by the next level. By the level before it would be no entry of x. There is a value
-/// all the time; a lookup may have read bucket 1 before.
+/// A removal of xa in 0 is about to read its other bucket, 1. Then 1 is split, the last one of its level, and xb is
+/// stored there by the next level. By the level before it would not be an entry of x. There is a value all the time; a
+/// lookup may have read bucket 1 before.
 fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4).split(1);
     let low = setup.item(1, 0);
-    // With a bit above, so that an entry of the next level does not look like one of which nothing is known.
+    // With a bit above, so that an entry of the next level does not look like one that knows nothing.
     let xa = setup.variant(low, 0, 1);
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xa]);
@@ -314,7 +316,7 @@ fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
                 (Step::Lock, None) => since_lock = Some(0),
                 (Step::Load, Some(loads)) => {
                     *loads += 1;
-                    // The extent under the lock, the version, the word of bucket 0, and the extent for the other.
+                    // The extent under the lock, the version, the word of bucket 0, and the extent for the other one.
                     if *loads == 4 {
                         reads.open();
                         has_stored.wait();

@@ -1,8 +1,8 @@
-//! Order across classes, and `SeqCst`. Two threads each change one class, then look at the other. In
-//! one order of all operations, at least one of the two sees the change of the other thread. The
-//! checker says nothing about this, since it checks each class by itself.
+//! Order across classes, and `SeqCst`. Two threads each change one class, and then look at the other one. In one order
+//! of all operations, at least one of the two threads sees the change of the other. The checker says nothing about
+//! this, since it checks each class by itself.
 //!
-//! These models run with `SeqCst` as loom has it, all others with Acquire and Release in its place.
+//! These models run with `SeqCst` as loom has it; all others run with Acquire and Release in its place.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ models! {
     );
     removals_then_lookups =
         check(apart_and_there::<L>(), 20, 3, [(Thread::remove, Thread::contains, true); 2]);
-    // One thread looks for what the other inserts, which looks for what the first removes.
+    // One thread looks for the item that the other inserts; the other looks for the item that the first one removes.
     insert_and_removal_then_lookups = check(
         storing(apart::<L>(), |s, [_, removed]| s.store(2, &[removed])),
         20, 3,
@@ -34,14 +34,14 @@ models! {
     );
     inserts_then_counts =
         check(apart::<L>(), 20, 3, [(Thread::insert, counts, false); 2]);
-    // A removal that says "there is none" is a look, too.
+    // A removal that answers "there is none" is a look, too.
     inserts_then_removals =
         check(apart::<L>(), 20, 3, [(Thread::insert, Thread::remove, false); 2]);
-    // An insert that says "it was there" is a look for what may have been removed.
+    // An insert that answers "it was there" is a look for an item that may have been removed.
     removals_then_inserts_if_absent =
         check(apart_and_there::<L>(), 40, 3, [(Thread::remove, Thread::insert_if_absent, false); 2]);
-    // One copy in each bucket of one class. Each thread removes one, then stores the item unless it is
-    // there. After both removals there is none, so one of the two stores it, as the checker knows.
+    // There is one copy in each bucket of one class. Each thread removes one, then stores the item unless it is there.
+    // After both removals there is none, so one of the two stores it, as the checker knows.
     remove_then_insert_if_absent: [x] = one_item::<L, 2>([0, 1])
         => [remove(x), maybe(insert_if_absent(x))]
         || [remove(x.swapped()), maybe(insert_if_absent(x.swapped()))], 54, 2, exact_seq_cst;
@@ -51,7 +51,7 @@ models! {
         check(apart_and_full::<L>(), 830, 2, [(Thread::insert, counts, false); 2]);
     stashed_inserts_then_removals =
         check(apart_and_full::<L>(), 830, 2, [(Thread::insert, Thread::remove, false); 2]);
-    // One goes to a bucket, the other to the stash.
+    // One item goes to a bucket, the other to the stash.
     stashed_insert_and_insert_then_lookups = check(
         adding(apart::<L>(), |s, items| {
             let low = s.item(0, 1);
@@ -62,7 +62,7 @@ models! {
     );
     stashed_removals_then_lookups =
         check(apart_and_stashed::<L>(), 70, 2, [(Thread::remove, Thread::contains, true); 2]);
-    // Something else of each group stays in the stash: so lookups go on to look there.
+    // Something else of each group stays in the stash, so lookups continue to look there.
     stashed_removals_beside_others_then_lookups = check(
         adding(apart_and_stashed::<L>(), |s, items| {
             let others = [s.item_of_group(0, 1, items[0]), s.item_of_group(2, 3, items[1])];
@@ -71,7 +71,8 @@ models! {
         }),
         110, 2, [(Thread::remove, Thread::contains, true); 2],
     );
-    // One thread looks for what the other inserts, which looks for what the first takes out of the stash.
+    // One thread looks for the item that the other inserts; the other looks for the item that the first one takes out
+    // of the stash.
     stashed_removal_and_insert_then_lookups = check(
         storing(apart::<L>(), |s, [_, removed]| s.stash(&[removed])),
         30, 2,
@@ -80,13 +81,14 @@ models! {
 }
 
 models_of_three! {
-    // The insert drops a value that leaves, in place of moving it: it takes effect with the same store.
+    // The insert drops an entry of the removed value, instead of moving it: it takes effect with the same store.
     kick_that_drops_and_insert_then_lookups = check_unrecorded(
         adding(one_kick::<L>(0, 1, 3), |s, [_, new]| [new, s.item(2, 3)]), 70,
         [(|t, new| retire(t) && t.insert(new), Thread::contains, false),
             (Thread::insert, Thread::contains, false)],
     );
-    // One thread ends a generation, and looks for what the other inserts, which looks for what was forgotten.
+    // One thread ends a generation, and looks for the item that the other inserts; the other looks for the item that
+    // was forgotten.
     advance_and_insert_then_lookups = check_unrecorded(
         leaves_and_other(Maplets::<L>::new(4).generations(4)), 880,
         [(|t, _| t.advance() == 1, Thread::contains, false),
@@ -115,7 +117,7 @@ growing_models! {
     );
     // The removal is over before the insert begins, by the flag alone, and the words have been replaced meanwhile.
     removal_beside_widening_then_a_insert_if_absent
-    // The split drops a value that leaves.
+    // The split drops an entry of the removed value.
     split_that_drops_and_insert_then_lookups = check_unrecorded(
         leaves_and_other(Maplets::<Growable<L>>::growable(4, 8)), 8600,
         [(|t, _| retire(t) && t.split(1) == 1, Thread::contains, false),
@@ -126,11 +128,11 @@ growing_models! {
 /// An operation on an item.
 type Operation<M> = fn(&mut Thread<M>, Item) -> bool;
 
-/// What one thread does: its operation on its own item, how it then looks at the item of the other thread, and the
-/// answer of a look that comes before the operation of the other thread.
+/// The work of one thread: its operation on its own item, its look at the item of the other thread, and the answer of a
+/// look that comes before the operation of the other thread.
 type Side<M> = (Operation<M>, Operation<M>, bool);
 
-/// The sides are those of the first item and of the second.
+/// Checks the order of two threads. The sides are those of the first item and of the second.
 fn check<M: Subject>(prepared: With<M, 2>, floor: usize, preemptions: usize, sides: [Side<M>; 2]) {
     check_beside(prepared, floor, preemptions, sides, |_| {});
 }
@@ -149,7 +151,7 @@ fn check_beside<M: Subject>(
     });
 }
 
-/// The same of what is not recorded.
+/// The same for operations that are not recorded.
 fn check_unrecorded<M: IntoStorage>(
     (setup, items): With<Maplet<M>, 2>,
     floor: usize,
@@ -163,7 +165,7 @@ fn check_unrecorded<M: IntoStorage>(
 
 fn add_sides<M: Subject>(model: &mut Model<M>, [x, y]: [Item; 2], sides: [Side<M>; 2]) {
     let missed = Arc::new(AtomicUsize::new(0));
-    // One of the two reads the bucket with the item first, the other reads it second.
+    // One of the two threads reads the bucket with the item first, the other one reads it second.
     for ((own, other), (operation, look, of_missed)) in
         [(x, y), (y, x.swapped())].into_iter().zip(sides)
     {
@@ -181,7 +183,7 @@ fn counts<M: Subject>(thread: &mut Thread<M>, item: Item) -> bool {
     thread.count(item) > 0
 }
 
-/// From now on, what has the value 1 leaves.
+/// Marks the value 1 as being removed from now on.
 fn retire<M: IntoStorage>(thread: &mut Thread<Maplet<M>>) -> bool {
     thread.retire(1);
     true
@@ -200,7 +202,7 @@ fn apart_and_stashed<L: Layout>() -> With<L, 2> {
     storing(apart(), |s, items| s.stash(&items))
 }
 
-/// As `apart`, of two items whose buckets are full. There are six buckets, so that the table is not.
+/// As `apart`, with two items whose buckets are full. There are six buckets, so that the table is not full.
 fn apart_and_full<L: Layout>() -> With<L, 2> {
     adding(items(Setup::new(6), [(0, 1), (2, 3)]), |s, items| {
         let [low, high] = s.items([(0, 1), (2, 3)]);
@@ -209,7 +211,7 @@ fn apart_and_full<L: Layout>() -> With<L, 2> {
     })
 }
 
-/// x1 (0, 1), which leaves, and an item that is not there.
+/// x1 (0, 1), whose value is removed, and an item that is not there.
 fn leaves_and_other<M: IntoStorage>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 2> {
     adding(items(setup, [(0, 1), (2, 3)]), |s, [x, other]| {
         let x1 = s.with_value(x, 1);
@@ -218,7 +220,7 @@ fn leaves_and_other<M: IntoStorage>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 
     })
 }
 
-/// Four buckets at first; the first item stays in 2, the second goes from 0 to 4.
+/// Four buckets at first. The first item stays in 2, and the second goes from 0 to 4.
 fn apart_in_growing<L: GrowingLayout + Layout>() -> With<Growable<L>, 2> {
     items(Setup::growable(4, 8), [(2, 3), (4, 1)])
 }
@@ -229,7 +231,8 @@ fn insert_and_split_with_insert_then<L: GrowingLayout + Layout>(look: Operation<
     check(apart_in_growing::<L>(), 2000, 3, sides);
 }
 
-/// An `insert_if_absent` that says "it was there" has looked at the words alone, without a version: they must be the newest.
+/// An `insert_if_absent` that answers "it was there" has looked at the words alone, without a version: they must be the
+/// newest.
 fn removal_beside_widening_then_a_insert_if_absent<L: GrowingLayout + Layout>() {
     let setup = Setup::<Growable<L>>::growable(2, 4).narrow();
     let (setup, [x]) = storing(items(setup, [(0, 1)]), |s, items| s.store(0, &items));
@@ -237,7 +240,7 @@ fn removal_beside_widening_then_a_insert_if_absent<L: GrowingLayout + Layout>() 
         let flag = Arc::new(loom::sync::atomic::AtomicBool::new(false));
         // loom lets a `SeqCst` load read a value that was not stored, whatever was stored since.
         flag.store(false, Ordering::SeqCst);
-        // Not loom's, which runs one thread at a time.
+        // An atomic of the standard library, not of loom, which runs one thread at a time.
         let is_over = Arc::new(AtomicBool::new(false));
         let (set, was_over) = (Arc::clone(&flag), Arc::clone(&is_over));
         model.thread(move |t| {

@@ -6,7 +6,7 @@ use loom_tests::model::*;
 use crate::{With, by_slots, fewer_if_wide, last_slot, one_hop, one_item, with};
 
 models! {
-    // One of the two must get it, and not both, as the checker knows.
+    // Exactly one of the two gets it, as the checker knows.
     two_inserts_for_the_last_slot: [x, y, _] = with(
         Setup::<L>::new(2), [(0, 1), (1, 0), (0, 1)],
         |s, [_, _, filler]| s.fill(0, filler).fill_but_one(1, filler),
@@ -26,17 +26,15 @@ models! {
     // There is room for both after one hop each, and each may find its path stale.
     two_kicks_for_two_slots: [x, y, _, left, ..] = two_kicks::<L>(|s, high| s.fill_but_one(2, high))
         => [insert(x)] || [insert(y)] || [contains(left)], 3600, 2;
-    // The middle hop of a path moves an item from bucket 3 to bucket 2. Another thread writes to both at
-    // the same time.
+    // The middle hop of a path moves an item from bucket 3 to bucket 2. Another thread writes to both at the same time.
     two_hops_into_a_bucket_that_others_use: [new, _, _, guest, _, high] = with(
         Setup::<L>::new(4), [(0, 1), (0, 1), (3, 0), (2, 1), (3, 2), (3, 0)],
         |s, [_, low, near, _, far, high]| {
             s.store(0, &[near]).fill(0, low).fill(1, low).store(3, &[far]).fill(3, high)
         },
     ) => [insert(new)] || [insert(guest), remove(high)], 270, 2;
-    // A path from 0 to 3 and one from 3 to 0 at the same time: when one thread has found its path, the
-    // other fills bucket 3, frees a slot of 0 and kicks the other way. There is no deadlock, and nothing
-    // is lost.
+    // A path from 0 to 3 and one from 3 to 0 at the same time: when one thread has found its path, the other one fills
+    // bucket 3, frees a slot of 0, and kicks the other way. There is no deadlock, and nothing is lost.
     crossing_paths: [x, gap, _, y, _, _, _, plug, _] = with(
         Setup::<L>::new(4),
         [(0, 1), (0, 1), (0, 1), (2, 3), (2, 3), (3, 0), (3, 0), (3, 0), (3, 0)],
@@ -46,8 +44,7 @@ models! {
         },
     ) => [maybe(insert(x))] || [maybe(insert(plug)), remove(gap), maybe(insert(y))],
         by_slots::<L>([570, 2000, 6200, 16_000, 35_000, 65_000, 95_000]), 1;
-    // The removal finds the item in one bucket, and it is moved to the other: the removal must try
-    // again.
+    // The removal finds the item in one bucket, and the item is moved to the other: the removal must try again.
     removal_of_what_is_kicked_in_its_direction: [moved, new, _] = one_hop::<L>(0, 3)
         => [insert(new)] || [remove(moved), !remove(moved)], 310, 3;
     removal_of_what_is_kicked_the_other_way: [moved, new, _] = one_hop::<L>(3, 0)
@@ -57,15 +54,15 @@ models! {
         => [insert(new)] || [remove(high.swapped()), contains(moved)], 120, 2, by_every_schedule;
     two_removals_of_one_copy: [x] = one_item::<L, 1>([1])
         => [maybe(remove(x))] || [maybe(remove(x.swapped()))], 40, 3, by_every_schedule;
-    // Each looks first at the bucket that the next one looks at second.
+    // Each removal looks first at the bucket that the next one looks at second.
     three_removals_of_two_copies: [x] = one_item::<L, 2>([0, 1])
         => [maybe(remove(x))] || [maybe(remove(x.swapped()))] || [maybe(remove(x))], 12_000, 2;
-    // The duplicate rule: a copy is stored in one bucket, then one is removed from the other. The lookup
-    // reads the two buckets in the opposite order.
+    // The duplicate rule: a copy is stored in one bucket, then one is removed from the other. The lookup reads the two
+    // buckets in the opposite order.
     copy_in_and_copy_out_against_lookup: [x] = one_item::<L, 1>([0])
         => [insert(x), remove(x)] || [contains(x.swapped())], 180, 3, by_every_schedule;
-    // A removal looks at the other bucket, and clears its own; in between a copy is put into that other
-    // bucket and both are counted. There always was one, so the lookup must find it.
+    // A removal looks at the other bucket, and clears its own. In between a copy is stored in that other bucket, and
+    // both are counted. There always was one, so the lookup must find it.
     copy_in_counted_and_copy_out_against_lookup: [x] = one_item::<L, 1>([1])
         => [remove(x)] || [insert(x), maybe(count(x, 1))] || [maybe(contains(x))], 5200, 2;
     insert_removal_and_lookup_of_one_item: [x] = one_item::<L, 1>([0])
@@ -81,8 +78,8 @@ models! {
     one_copy_too_many_against_removal: [x] = with(
         Setup::<L>::new(2), [(0, 1)], |s, [x]| s.fill(0, x).fill(1, x),
     ) => [maybe(insert(x))] || [remove(x)], 200, 3;
-    // The item that a kick would move is removed after the search for a path has begun. There is room at
-    // any time: first behind that item, then in its place.
+    // The item that a kick would move is removed after the search for a path has begun. There is room at any time:
+    // first behind that item, then in its place.
     slot_freed_during_a_search: [new, _, moved, ..] = with(
         Setup::<L>::new(4), [(0, 1), (0, 1), (0, 3), (3, 0), (1, 2)],
         |s, [_, low, moved, high, rest]| {

@@ -1,9 +1,9 @@
 //! Snapshots against writers, and merges.
 //!
-//! A snapshot copies two words after the other two, in the order of the buckets. Where its *frontier*
-//! is, a writer may change words on both sides of it at once. Every snapshot is checked against all
-//! operations that change the table (see [`loom_tests::checker`]): it must be the table at one
-//! instant. When all threads have ended, one more is taken.
+//! A snapshot copies two words after the other two, in the order of the buckets. The place up to which it has copied is
+//! its *frontier*; a writer may change words on both sides of it at once. Every snapshot is checked against all
+//! operations that change the table (see [`loom_tests::checker`]): it must be the table at one instant. When all
+//! threads have ended, one more snapshot is taken.
 
 use coucal::Layout;
 use coucal::probe;
@@ -13,8 +13,7 @@ use crate::growth::{both_go, one_split};
 use crate::{Growing, With, items, one_hop, two_hops, with};
 
 models! {
-    // An insert that moves an item from 0, which is copied first, to 3, which is copied last. It is in
-    // the snapshot once.
+    // An insert moves an item from 0, which is copied first, to 3, which is copied last. It is in the snapshot once.
     kick_across_the_frontier: [moved, new, _] = one_hop::<L>(0, 3)
         => [insert(new)] || [snapshot([moved])], 1300, 3;
     // From 3 to 0.
@@ -50,20 +49,20 @@ models! {
     clear_beside_a_snapshot: [x, y] = with(
         Setup::<L>::new(4), [(0, 3); 2], |s, [x, y]| s.store(0, &[x]).store(3, &[y]),
     ) => [clear()] || [snapshot_that(move |counts| counts.of(x) == counts.of(y))], 35_000, 3;
-    // Two threads write to a bucket each.
+    // Two threads write to one bucket each.
     two_writers_beside_a_snapshot: [new, old, low] = with(
         Setup::<L>::new(4), [(3, 0), (0, 3), (0, 3)], |s, [_, old, low]| s.store(0, &[old, low]),
     ) => [insert(new)] || [remove(old)] || [snapshot([low])], 10_000, 2;
-    // The removal takes out what the kick moves.
+    // The removal takes out the item that the kick moves.
     kick_and_removal_beside_a_snapshot: [moved, new, _] = one_hop::<L>(3, 0)
         => [insert(new)] || [remove(moved)] || [snapshot([])], 21_000, 2;
     two_snapshots_beside_a_kick: [moved, new, _] = one_hop::<L>(0, 3)
         => [insert(new)] || [snapshot([moved])] || [snapshot([moved])], 4800, 2;
-    // One thread takes a snapshot, inserts, and takes another; a third is taken in the end.
+    // One thread takes a snapshot, inserts, and takes another one; a third is taken at the end.
     snapshots_one_after_the_other: [x, y] = items(Setup::<L>::new(4), [(0, 3); 2])
         => [snapshot_that(move |counts| counts.of(x) == 0), insert(x), snapshot([x])]
         || [insert(y)], 4600, 3;
-    // What happens before the call is in the snapshot, and what happens after its return is not.
+    // Operations that happen before the call are in the snapshot, and those that happen after its return are not.
     what_is_known_is_in_the_snapshot: [x, y] = items(Setup::<L>::new(4), [(0, 3); 2])
         => [insert(x), send(0), receive(1), insert(y)]
         || [receive(0), snapshot([]), send(1)], 1100, 3;
@@ -73,14 +72,14 @@ models! {
     merge_beside_a_lookup_and_an_insert: [x, y, other] = with(
         Setup::<L>::new(2), [(0, 1), (1, 0), (0, 1)], |s, [x, y, _]| s.store(0, &[x]).merged(&[x, y]),
     ) => [merge(0)] || [insert(other)] || [contains(x), maybe(contains(y))], 10_000, 2;
-    // Of what is merged, too.
+    // Also removes a merged item.
     merge_beside_a_removal: [x, y, other] = with(
         Setup::<L>::new(2), [(0, 1), (1, 0), (0, 1)],
         |s, [x, y, other]| s.store(0, &[x, other]).merged(&[x, y]),
     ) => [merge(0)] || [remove(other), maybe(remove(y))] || [contains(x)], 25_000, 2;
-    // Beside the stashed entries there is one slot in use less than there may be: the first item is
-    // stored, the second is not, and the first is taken back. Both were there before, in the other
-    // bucket, so a copy may change places; no lookup misses them.
+    // The number of slots in use and stashed entries is one less than the maximum: the first item is stored, the second
+    // is not, and the first one is taken back. Both were there before, in the other bucket, so a copy may change
+    // places; no lookup misses them.
     merge_that_fails_against_lookups: [x, y, ..] = with(
         Setup::<L>::new(4), [(0, 1), (1, 0), (0, 1), (2, 3)], |s, [x, y, low, high]| {
             s.fill_but_one(0, low).store(1, &[x, y]).fill(1, low).fill(2, high);
@@ -93,8 +92,8 @@ models! {
 }
 
 growing_models! {
-    // What goes and what stays is in the snapshot once, in its bucket by the extent of the snapshot. What is split is
-    // copied already or not.
+    // The item that goes and the one that stays are in the snapshot once, in their buckets by the extent of the
+    // snapshot. The bucket that is split may be copied already or not.
     split_beside_a_snapshot: [goes, stays] = one_split::<L>(0)
         => [split(1)] || [snapshot([goes, stays])], 5800, 3;
     end_of_level_beside_a_snapshot: [goes, stays] = one_split::<L>(1)
@@ -112,15 +111,15 @@ growing_models! {
         => [split(1), remove(goes)] || [snapshot([stays])], 21_000, 3;
     two_snapshots_beside_a_split: [x, y] = both_go::<L>()
         => [split(1)] || [snapshot([x, y])] || [snapshot([x, y])], 49_000, 2;
-    // One thread splits twice, and another takes two snapshots. Each chunk is one bucket: where a snapshot
-    // begins, it adds the chunks that the table has to its mirror, while the splitter adds the next.
+    // One thread splits twice, and another takes two snapshots. Each chunk is one bucket: where a snapshot begins, it
+    // adds the chunks that the table has to its mirror, while the splitting thread adds the next.
     two_snapshots_beside_two_splits: [x, y] = both_go::<L>()
         => [split(1), split(1)] || [snapshot([x, y]), snapshot([x, y])], 10_000, 2;
-    // The mirror gets six chunks and three more, its directory is replaced several times, by either thread.
+    // The mirror gets six chunks and three more; its directory is replaced several times, by either thread.
     snapshot_beside_splits_of_a_longer_table: [goes, stays] = with(
         Growing::<L>::growable(4, 16).split(2), [(6, 3), (2, 1)], |s, items| s.store(2, &items),
     ) => [split(2), split(1)] || [snapshot([goes, stays])], 8500, 2;
-    // The item that is merged has room when the table has grown.
+    // There is room for the merged item when the table has grown.
     merge_into_a_filter_that_grows: [new, goes, _] = with(
         Growing::<L>::growable(2, 4), [(2, 1), (2, 1), (0, 1)], |s, [new, goes, low]| {
             s.store(0, &[goes]).fill(0, low).fill(1, low).merged(&[new])
@@ -128,8 +127,8 @@ growing_models! {
     ) => [merge(0)] || [contains(goes), maybe(contains(new))], 9000, 2;
 }
 
-/// A token goes from one item to another, and is there at any time: from bucket 0 to 3, which is copied
-/// last, or the other way round.
+/// A token goes from one item to another, and is there at any time: from bucket 0 to 3, which is copied last, or the
+/// other way round.
 ///
 /// `[from, to, filler]`.
 fn token<L: Layout>(first: usize) -> With<L, 3> {

@@ -1,8 +1,8 @@
-//! The stash: entries for which their buckets have no room.
+//! The stash: entries whose buckets have no free slot.
 //!
-//! Most tables have four buckets of which 0 and 1 are full, with items that no kick can move: so an insert of
-//! another item (0, 1) goes to the stash, and the table as a whole is not full. Under loom the stash has one shard,
-//! of two lines of two cells at first: the fourth entry doubles them.
+//! Most tables have four buckets of which 0 and 1 are full, with items that no kick can move. So an insert of another
+//! item (0, 1) goes to the stash, and the table as a whole is not full. Under loom the stash has one shard, of two
+//! lines of two cells at first: the fourth entry doubles them.
 
 use coucal::probe::Maplet;
 use coucal::{Growable, GrowingLayout, Layout};
@@ -15,20 +15,20 @@ models_of_three! {
     insert_against_lookup: [x, _] = full::<L>()
         => [insert(x)] || [maybe(contains(x)), maybe(contains(x.swapped()))],
         790, 3, by_every_schedule;
-    // Whoever knows of the insert finds the item.
+    // A thread that knows of the insert finds the item.
     insert_known_to_a_lookup: [x, _] = full::<L>()
         => [insert(x), send(0)] || [receive(0), maybe(contains(x))], 47, 3;
     insert_and_removal_against_lookup: [x, _] = full::<L>()
         => [insert(x), remove(x), !contains(x)]
         || [maybe(contains(x)), maybe(contains(x))], 2900, 2;
-    // Both want to allocate the shards, and the first lines.
+    // Both threads want to allocate the shards, and the first lines.
     first_entries_of_two_threads: [x, y] = adding(full::<L>(), |s, [x, _]| [x, s.item(1, 0)])
         => [insert(x), contains(x)] || [insert(y), contains(y)], 3000, 2;
-    // One free slot in bucket 0 takes a copy of the stashed item; then one copy is removed, of the two. There always is
+    // One free slot in bucket 0 takes a copy of the stashed item; then one copy of the two is removed. There always is
     // one.
     removal_beside_a_copy_into_a_bucket: [x, _] = room_for_one::<L>()
         => [insert(x), remove(x)] || [contains(x.swapped())], 630, 3;
-    // The same of two threads.
+    // The same with two threads.
     copy_into_a_bucket_and_removal_of_the_stashed_one: [x, _] = room_for_one::<L>()
         => [insert(x)] || [remove(x)] || [maybe(contains(x))], 3400, 2;
     two_removals_of_copies_in_both_places: [x] = storing(one_item::<L, 1>([0]), |s, x| s.stash(&x))
@@ -50,7 +50,7 @@ models_of_three! {
             [moved, new, x]
         },
     ) => [insert(new)] || [contains(x), contains(moved)], 500, 3;
-    // One of the two stores it, and not both, as the checker knows.
+    // Exactly one of the two stores it, as the checker knows.
     two_inserts_if_absent_of_one_item: [x, _] = full::<L>()
         => [maybe(insert_if_absent(x))] || [maybe(insert_if_absent(x.swapped()))], 590, 2;
     insert_if_absent_beside_an_insert: [x, _] = full::<L>()
@@ -70,7 +70,7 @@ models_of_three! {
     // There is one copy, and two free slots.
     two_that_make_it_go_back: [x, low] = goes_back::<L>()
         => [remove(low)] || [remove(low.swapped()), contains(x)], 570, 2;
-    // Something of their group is stashed all the time. One of them stores it.
+    // Another entry of their group is stashed all the time. One of them stores the item.
     insert_if_absent_by_the_tags_beside_a_stashed_insert: [x, low] = adding(full::<L>(), |s, [x, low]| {
         beside_another_of_the_group(s, [x]);
         [x, low]
@@ -80,25 +80,25 @@ models_of_three! {
         || [maybe(contains(x)), maybe(contains(x.swapped()))], 87_000, 3;
     clear_against_insert: [x, _] = storing(full::<L>(), |s, [x, _]| s.stash(&[x]))
         => [clear()] || [insert(x), maybe(contains(x)), maybe(remove(x))], 5700, 2;
-    // What comes later is not in the snapshot if what comes earlier is not.
+    // The later item is not in the snapshot if the earlier one is not.
     snapshot_beside_an_insert: [x, low] = full::<L>()
         => [insert(x), remove(low)] || [snapshot([])], 490, 2;
-    // It is in the snapshot once, wherever it is.
+    // The item is in the snapshot once, wherever it is.
     snapshot_beside_going_back: [x, low] = goes_back::<L>()
         => [remove(low)] || [snapshot([x])], 460, 2;
-    // Of all entries the way begins in another line then.
+    // The doubling moves all entries: their ways then begin in another line.
     doubling_against_lookup: [x, _, _, new] = stashed_and_new::<L>()
         => [insert(new)] || [contains(x)], 110_000, 2;
     doubling_against_removal: [x, _, _, new] = stashed_and_new::<L>()
         => [insert(new)] || [remove(x), !contains(x)], 66, 2;
-    // Only one entry is left then, and its way begins in another line again.
+    // Then only one entry is left, and its way begins in another line again.
     halving_against_lookup: [x, y] = stashed::<L, 2>()
         => [resize_stash(x, 4), remove(y)] || [contains(x)], 130_000, 2;
     // A lookup sees the same number of lines twice, and another one in between.
     halving_and_doubling_against_lookup: [x] = stashed::<L, 1>()
         => [resize_stash(x, 4), resize_stash(x, 2)] || [contains(x)], 50_000, 2;
-    // It goes back to a bucket, and an entry at another position takes its cell: one of those of which the way begins in
-    // the same line.
+    // The entry goes back to a bucket, and an entry at another position takes its cell: one of those whose way begins
+    // in the same line.
     cell_used_again_against_lookup: [low, x, one, two, three] = adding(
         items(Setup::<L>::new(6), [(0, 1), (2, 3)]), |s, [low, high]| {
             let x = s.item_of_group(0, 1, low);
@@ -107,10 +107,10 @@ models_of_three! {
             [low, x, one, two, three]
         },
     ) => [remove(low), insert(one), insert(two), insert(three)] || [contains(x)], 140_000, 2;
-    // The ways of entries in the second line pass the first one, and go on doing so when one of them is removed.
+    // The ways of entries in the second line pass the first one, and continue to do so when one of them is removed.
     passed_line_against_lookup: [.., removed, x] = stashed::<L, 6>()
         => [remove(removed)] || [contains(x)], 44, 3;
-    // The only entry of the second line. The others are of full buckets, and are passed by.
+    // It is the only entry of the second line. The others are of full buckets, and are passed by.
     going_back_from_a_passed_line_against_lookup: [low, x] = adding(
         items(Setup::<L>::new(buckets_for_many::<L>()), [(0, 1), (2, 3)]),
         |s, [low, high]| {
@@ -120,8 +120,8 @@ models_of_three! {
             [low, x]
         },
     ) => [remove(low), remove(low), remove(low)] || [contains(x)], 54_000, 2;
-    // All slots are in use. What is stashed already is refused no more than before, and what is new is, unless the
-    // removal comes first.
+    // All slots are in use. An item that is already stashed is not refused; a new one is, unless the removal comes
+    // first.
     refused_where_the_table_is_full: [x, low, new] = with(
         Setup::<L>::new(2), [(0, 1); 3],
         |s, [x, low, _]| s.fill_but_one(0, low).fill(1, low).stash(&[x]).fill(0, low),
@@ -132,14 +132,14 @@ growing_models! {
     split_against_lookup: [x] = growing::<L>() => [split(1)] || [contains(x)], 1500, 3;
     split_against_removal: [x] = growing::<L>()
         => [split(1)] || [remove(x), !contains(x)], 3000, 3;
-    // It goes back to a bucket that is split, or to the new one.
+    // The entry goes back to a bucket that is split, or to the new one.
     split_beside_going_back: [x, low] = going_back(Growing::<L>::growable(2, 4), 2, 1)
         => [split(1)] || [remove(low), contains(x)], 7500, 2;
     split_beside_an_insert: [x, _] = with(
         Growing::<L>::growable(2, 8).split(2), [(0, 1); 2],
         |s, [_, low]| s.fill(0, low).fill(1, low),
     ) => [split(1)] || [insert(x), contains(x)], 69_000, 2;
-    // The longest entry is removed, which is in the stash: what is left is found as an item of its own.
+    // The longest entry, which is in the stash, is removed: the entry that is left is found as an item of its own.
     removal_of_a_shorter_entry_in_a_bucket: [long, short] = storing(
         relatives::<L>(0), |s, [long, short]| s.store_as_of(0, 0, &[short]).stash(&[long]),
     ) => [remove(long)] || [contains(short)], 57, 3;
@@ -163,13 +163,13 @@ models_of_three! {
         s.stash(&[xb]);
         [xa, xb, low]
     }) => [remove(low)] || [get(xa, [xa, xb])], 5000, 2;
-    // Of both values the way begins in another line then.
+    // Then the ways of both values begin in another line.
     get_beside_doubling: [xa, xb] = adding(stashed::<Maplet<L>, 2>(), |s, [xa, _]| {
         let xb = s.with_value(xa, 1);
         s.stash(&[xb]);
         [xa, xb]
     }) => [resize_stash(xa, 4)] || [get(xa, [xa, xb])], 2300, 1;
-    // A value of the key leaves a slot, and the one that is stashed takes it at once.
+    // A value of the key is removed from a slot, and the stashed one takes the slot at once.
     own_value_going_back_against_get: [xa, xb] = own_goes_back::<L>()
         => [remove(xb)] || [get(xa, [xa]), contains_key(xa)], 590, 2;
     own_value_going_back_against_lookup: [xa, xb] = own_goes_back::<L>()
@@ -208,32 +208,32 @@ pub fn going_back<M: Subject>(setup: Setup<M>, first: usize, second: usize) -> W
     })
 }
 
-/// In a table of four buckets.
+/// The same in a table of four buckets.
 fn goes_back<M: Subject>() -> With<M, 2> {
     going_back(Setup::new(4), 0, 1)
 }
 
-/// Two full buckets but for one slot. `x` is stashed.
+/// Two buckets, full except for one slot. `x` is stashed.
 ///
 /// `[x, low]`.
 fn room_for_one<L: Layout>() -> With<L, 2> {
     with(Setup::new(2), [(0, 1); 2], |s, [x, low]| s.fill_but_one(0, low).fill(1, low).stash(&[x]))
 }
 
-/// `x` and another item of its group, which is stashed.
+/// Adds `x` and another item of its group, which is stashed.
 fn beside_another_of_the_group<L: Layout>(setup: &mut Setup<L>, [x]: [Item; 1]) -> [Item; 2] {
     let y = setup.item_of_group(2, 3, x);
     setup.stash(&[y]);
     [x, y]
 }
 
-/// With room for seven entries in the stash, in a layout of two slots, too.
+/// Returns a number of buckets with which the stash can hold seven entries, also in a layout of two slots.
 pub fn buckets_for_many<M: Subject>() -> usize {
     if M::SLOTS < 4 { 10 } else { 6 }
 }
 
-/// Some entries are in the stash, in this order, all on one way: two in each line. Of the fourth, the way is another
-/// one when the lines are doubled.
+/// Some entries are in the stash, in this order, all on one way: two in each line. When the lines are doubled, the way
+/// of the fourth entry is another one.
 fn stashed<M: Subject, const N: usize>() -> With<M, N> {
     adding(items(Setup::new(buckets_for_many::<M>()), [(2, 3)]), |s, [low]| {
         let stashed = [(); N].map(|()| s.item_of_group(2, 3, low));
@@ -242,13 +242,12 @@ fn stashed<M: Subject, const N: usize>() -> With<M, N> {
     })
 }
 
-/// The same of three, and a new item whose buckets are full.
+/// The same with three entries, and a new item whose buckets are full.
 fn stashed_and_new<L: Layout>() -> With<L, 4> {
     adding(stashed(), |s, [x, y, z]| [x, y, z, s.item(2, 3)])
 }
 
-/// Two buckets of a table that grows to four, and an item in the stash: it belongs in bucket 0 or, after the split,
-/// in 2.
+/// A table of two buckets that grows to four, and an item in the stash: its bucket is 0, and after the split it is 2.
 fn growing<L: GrowingLayout + Layout>() -> With<Growable<L>, 1> {
     with(Setup::growable(2, 4), [(2, 1)], |s, x| s.stash(&x))
 }

@@ -1,7 +1,7 @@
 //! The timer: inserts that find generations due, beside threads that end them, by the time of the model.
 //!
-//! A period takes 10, and the first generation begins at 0. The threads themselves let the time pass, to the latest at
-//! which a rule could be broken, right before they look at it.
+//! A period takes 10, and the first generation begins at 0. The threads themselves let the time pass, to the latest
+//! time at which a rule could be broken, right before they look at it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,18 +21,18 @@ models_of_three! {
     copy_beside_an_advance
 }
 
-/// When an item was inserted.
+/// The time of the insert of an item.
 #[derive(Default)]
 struct Called(AtomicU64);
 
 impl Called {
     fn insert<L: Layout>(&self, thread: &mut Thread<Expiring<L>>, item: Item) {
-        // What a thread of a model reads is not what the others know: this orders nothing.
+        // A thread of a model reads this, and the others need not know it: the store orders nothing.
         self.0.store(probe::time(), Ordering::Relaxed);
         thread.remember(item);
     }
 
-    /// At the end: the item is remembered for one period less than there are generations, at the least.
+    /// Checks, at the end, that the item is remembered for at least one period less than there are generations.
     fn is_kept<L: Layout>(&self, thread: &Thread<Expiring<L>>, item: Item, generations: u32) {
         let (called, now) = (self.0.load(Ordering::Relaxed), probe::time());
         let is_young = now < called + u64::from(generations - 1) * PERIOD;
@@ -47,8 +47,8 @@ fn one_item<L: Layout>(generations: u32) -> (Setup<Expiring<L>>, Item) {
 }
 
 /// The insert finds a generation due late in the next period, goes on beside the thread that ends it, and may store the
-/// stamp of before: so the next generation begins at the end of the advance, and does not end one period after it was
-/// due. The second advance is of all the others that would be due then.
+/// stamp of the generation before. So the next generation begins at the end of the advance, and does not end one period
+/// after it was due. The second advance is of all the other generations that would be due then.
 fn insert_beside_advances<L: Layout>(generations: u32, floor: usize, preemptions: usize) {
     let (setup, x) = one_item::<L>(generations);
     setup.check_asserted(floor, preemptions, move |model| {
@@ -68,8 +68,9 @@ fn insert_beside_advances<L: Layout>(generations: u32, floor: usize, preemptions
     });
 }
 
-/// The insert is called when several periods have passed since the advance has begun, and goes on all the same. The next
-/// generation counts from the end of the advance, or the next advance would forget the item with all others.
+/// The insert is called when several periods have passed since the advance has begun, and goes on all the same. The
+/// next generation counts from the end of the advance; otherwise the next advance would forget the item with all
+/// others.
 fn insert_beside_a_long_advance<L: Layout>() {
     let (setup, x) = one_item::<L>(2);
     setup.check_asserted(30_000, 3, move |model| {
@@ -106,8 +107,7 @@ fn insert_beside_an_advance_as_time_passes<L: Layout>() {
     });
 }
 
-/// For the insert one generation is due, and for the thread that advances there are two: what the insert stored would
-/// be cleared.
+/// For the insert one generation is due, and for the advancing thread two: the entry of the insert would be cleared.
 fn insert_where_two_generations_are_due<L: Layout>() {
     let (setup, x) = one_item::<L>(2);
     setup.check_asserted(5600, 3, move |model| {
@@ -121,17 +121,17 @@ fn insert_where_two_generations_are_due<L: Layout>() {
         model.thread(move |t| of_x.insert(t, x));
         move |t| {
             called.is_kept(t, x, 2);
-            // Where the insert ends its one generation, the other thread goes on beside it.
+            // If the insert ends its one generation, the other thread goes on beside it.
             assert!((1..=2).contains(&t.generation()));
         }
     });
 }
 
-/// One of them ends the generations that are due, and no other: what is old is forgotten, and what is young is not.
+/// One of the two ends the generations that are due, and no other: old items are forgotten, and young ones are not.
 fn two_inserts_that_find_due<L: Layout>(due: u64) {
     let mut setup = Setup::<Expiring<L>>::new(2);
     let [x, old, young] = setup.items([(0, 1); 3]);
-    // Of 4 generations, as many advances forget the stamps up to this, and leave the next one.
+    // Of 4 generations, the advances forget the stamps up to this one, and leave the next one.
     let (stamped_old, stamped_young) =
         (setup.with_value(old, due as u32), setup.with_value(young, due as u32 + 1));
     setup.store(0, &[stamped_old, stamped_young]);
@@ -150,11 +150,11 @@ fn two_inserts_that_find_due<L: Layout>(due: u64) {
     });
 }
 
-/// A copy has the generation that ends or the next one, and its time. With the time of the one before, it would end the
-/// next one at once, and forget an item too early.
+/// A clone has the generation that ends or the next one, and its time. With the time of the one before, it would end
+/// the next one at once, and forget an item too early.
 fn copy_beside_an_advance<L: Layout>() {
     let (mut setup, x) = one_item::<L>(3);
-    // Inserted in the generation before the first: the second advance would forget it.
+    // Inserted in the generation before the first one: the second advance would forget it.
     let stamped = setup.with_value(x, 2);
     setup.store(0, &[stamped]);
     setup.check_asserted(340, 2, move |model| {

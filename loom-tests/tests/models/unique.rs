@@ -32,14 +32,13 @@ models! {
         => [insert(new)] || [!insert_if_absent(moved)], 43, 3;
     against_kick_the_other_way: [moved, new, _] = one_hop::<L>(3, 0)
         => [insert(new)] || [!insert_if_absent(moved)], 43, 3;
-    // The same in a full table, where both buckets look full to a thread that reads them at different
-    // times.
+    // The same in a full table, where both buckets look full to a thread that reads them at different times.
     against_kick_in_a_full_table: [moved, new, _, high] = full_table::<L>()
         => [remove(high), maybe(insert(new))] || [!insert_if_absent(moved)], 49, 2;
     overtaken_in_a_full_table
 }
 
-/// As [`last_slot`], of which no slot is free.
+/// As [`last_slot`], without a free slot.
 ///
 /// `[moved, new, back, high]`.
 fn full_table<L: Layout>() -> With<L, 4> {
@@ -49,9 +48,9 @@ fn full_table<L: Layout>() -> With<L, 4> {
     })
 }
 
-/// An `insert_if_absent` that is overtaken so often that it never sees its item, in a full table. It
-/// must not return "full", since the item is stored all the time. Scripted, as in `stopped`: between
-/// two of its loads the item is moved to the bucket that it has just read.
+/// An `insert_if_absent` that is overtaken so often that it never sees its item, in a full table. It must not return
+/// "full", since the item is stored all the time. Scripted, as in `stopped`: between two of its loads the item is moved
+/// to the bucket that it has just read.
 fn overtaken_in_a_full_table<L: Layout>() {
     let (setup, [moved, new, back, high]) = full_table::<L>();
     scripted(setup, move |t| {
@@ -66,7 +65,7 @@ fn overtaken_in_a_full_table<L: Layout>() {
                 2 => assert!(others.remove(new) && others.insert(back)),
                 // Bucket 3 is read for the second time.
                 3 => assert!(others.remove(back) && others.insert(new)),
-                // From here on nothing changes.
+                // From now on nothing changes.
                 _ => {}
             }
         });

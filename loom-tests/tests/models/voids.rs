@@ -1,8 +1,8 @@
 //! Void entries, which know nothing beyond their bucket: a split doubles them.
 //!
-//! The table began with two buckets, and an entry knows one bit more than its bucket tells. So after one doubling
-//! the oldest entries are void: of an item (4, 1), one in bucket 0 says as much of an item (0, 1). It has four
-//! buckets and grows to eight; bucket 0 is split first.
+//! The table began with two buckets, and an entry knows one bit more than its bucket tells. So after one doubling the
+//! oldest entries are void: one of an item (4, 1) in bucket 0 is also one of an item (0, 1). The table has four buckets
+//! and grows to eight; bucket 0 is split first.
 
 use coucal::probe::ShortRing;
 use coucal::{Growable, GrowingLayout, Layout};
@@ -23,7 +23,8 @@ growing_models! {
         => [split(1)] || [contains(x)], 790, 3;
     void_entry_at_the_end_of_a_level_in_the_old_bucket: [x] = last_void::<L>(3)
         => [split(1)] || [contains(x)], 790, 3;
-    // Before it is cleared, the next level would read the entry as one that knows a 0 more. The item has a 1 there.
+    // Before the bucket is cleared, the next level would read the entry as one that knows a 0 more. The item has a 1
+    // there.
     void_entry_at_the_end_of_a_level_of_which_the_next_bit_is_set: [x] = adding(
         items(four_buckets::<L>().split(3), [(3, 0)]),
         |s, [absent]| {
@@ -32,7 +33,7 @@ growing_models! {
             [x]
         },
     ) => [split(1)] || [contains(x)], 790, 3;
-    // Of two items in one bucket, of which one belongs in the new bucket.
+    // Two items in one bucket, of which one goes into the new bucket.
     two_void_entries_against_lookups: [x, y] = with(
         four_buckets::<L>(), [(4, 1), (0, 1)], |s, items| s.store_void(0, &items),
     ) => [split(1)] || [contains(x), contains(y)], 10_000, 3;
@@ -41,7 +42,7 @@ growing_models! {
         four_buckets::<L>(), [(4, 1), (1, 2)],
         |s, [even, odd]| s.store_void(0, &[even]).store_void(1, &[odd]),
     ) => [split(2)] || [contains(odd), contains(even)], 35_000, 3;
-    // What is left in the other bucket is no item.
+    // The entry that is left in the other bucket is not an item.
     removal_beside_a_split_into_the_new_bucket: [x] = one_void::<L>(4)
         => [split(1)] || [remove(x), !remove(x)], 10_000, 3;
     removal_beside_a_split_into_the_old_bucket: [x] = one_void::<L>(0)
@@ -60,13 +61,13 @@ growing_models! {
     count_beside_a_split: [x] = one_void::<L>(4) => [split(1)] || [count(x, 1)], 1500, 3;
     // Nothing is left, and nothing counts as doubled.
     clear_beside_a_split: [x] = one_void::<L>(4) => [split(1)] || [clear(), insert(x)], 3800, 3;
-    // It has one item, whether it is doubled or not.
+    // The snapshot has one item, whether its entry is doubled or not.
     snapshot_beside_a_split: [x] = one_void::<L>(4) => [split(1)] || [snapshot([x])], 730, 2;
     snapshot_at_the_end_of_a_level: [x] = last_void::<L>(7)
         => [split(1)] || [snapshot([x])], 730, 2;
-    // The merge has found that enough is known of the entry, and then not, when it is split: it doubles the entry.
+    // The merge has found that the entry knows enough; after the split it does not: the merge doubles the entry.
     merge_beside_a_split: [x] = merged::<L>(0) => [merge(0), contains(x)] || [split(1)], 8500, 2;
-    // What the merge doubles is counted at the end.
+    // The entries that the merge doubles are counted at the end.
     merge_beside_a_snapshot: [_] = merged::<L>(1) => [merge(0)] || [snapshot([])], 970, 2;
     merge_beside_a_sweep: [x] = merged::<L>(1) => [merge(0)] || [maybe(remove_value(x, 1))], 30, 2;
     merge_beside_a_clear: [x] = merged::<L>(1)
@@ -75,7 +76,7 @@ growing_models! {
         => [insert(new)] || [contains(moved)], 170, 3;
     kick_against_lookup_the_other_way: [moved, new, _] = kick::<L>()
         => [insert(new)] || [contains(moved.swapped())], 170, 3;
-    // Either it is moved as a void entry, or it is doubled first.
+    // Either the entry is moved as a void one, or it is doubled first.
     kick_out_of_the_bucket_that_is_split: [moved, new, _] = kick::<L>()
         => [split(1)] || [insert(new), contains(moved)], 2900, 2;
     kick_into_the_bucket_that_is_split: [moved, new, ..] = passed_by::<L>(0)
@@ -91,25 +92,24 @@ fn four_buckets<L: GrowingLayout + Layout>() -> Voids<L> {
     Setup::growable(2, 8).split(2)
 }
 
-/// One item with a void entry, alone in bucket 0, which is split next. It belongs in the new bucket if `first` is 4,
-/// and in the old one if it is 0.
+/// One item with a void entry, alone in bucket 0, which is split next. It goes into the new bucket if `first` is 4, and
+/// stays in the old one if it is 0.
 fn one_void<L: GrowingLayout + Layout>(first: usize) -> VoidsWith<L, 1> {
     with(four_buckets(), [(first, 1)], |s, items| s.store_void(0, &items))
 }
 
-/// An item is merged, from a table of two buckets: its entry is void in bucket 0 of this one, and must be doubled when
-/// that is split.
+/// An item is merged from a table of two buckets: its entry is void in bucket 0 of this table, and must be doubled when
+/// that bucket is split.
 fn merged<L: GrowingLayout + Layout>(splits: usize) -> VoidsWith<L, 1> {
     with(four_buckets().split(splits), [(4, 1)], |s, items| s.merged(&items))
 }
 
-/// Seven buckets. As before, in bucket 3, with whose split the level ends.
+/// Seven buckets. The same in bucket 3, with whose split the level ends.
 fn last_void<L: GrowingLayout + Layout>(first: usize) -> VoidsWith<L, 1> {
     with(four_buckets().split(3), [(first, 0)], |s, items| s.store_void(3, &items))
 }
 
-/// Buckets 0 and 1 are full. An insert of `new` moves the void entry of `moved` from 0 to 3: nothing else can be
-/// moved.
+/// Buckets 0 and 1 are full. An insert of `new` moves the void entry of `moved` from 0 to 3: nothing else can be moved.
 ///
 /// `[moved, new, low]`.
 fn kick<L: GrowingLayout + Layout>() -> VoidsWith<L, 3> {
@@ -118,8 +118,8 @@ fn kick<L: GrowingLayout + Layout>() -> VoidsWith<L, 3> {
     })
 }
 
-/// Buckets 1 and 2 are full. An insert of `new` moves the void entry of `moved` from 1 to 0, but not when 0 is
-/// split: it would belong in 0 and in 4. The new item goes to the stash.
+/// Buckets 1 and 2 are full. An insert of `new` moves the void entry of `moved` from 1 to 0, but not when 0 is split:
+/// the entry would be in 0 and in 4 then. The new item goes to the stash.
 ///
 /// `[moved, new, goes, stays]`.
 fn passed_by<L: GrowingLayout + Layout>(splits: usize) -> VoidsWith<L, 4> {

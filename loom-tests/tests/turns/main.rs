@@ -1,5 +1,5 @@
-//! What a model of a user's sees of a filter: each operation as one step, with the order of memory that its answer
-//! promises, and no more.
+//! What a user's model sees of a filter: each operation as one step, with the order of memory that its answer promises,
+//! and no more.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p loom-tests --test turns
@@ -24,7 +24,7 @@ use loom::thread;
 type Filter = CuckooFilter<Fp16x4, StableHashBuilder>;
 type Maplet = CuckooMaplet;
 
-/// The outcomes of all executions of a model.
+/// Returns the outcomes of all executions of a model.
 fn outcomes<T: Ord + Send + 'static>(model: impl Fn() -> T + Send + Sync + 'static) -> BTreeSet<T> {
     let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
     let seen = Arc::clone(&outcomes);
@@ -35,7 +35,7 @@ fn outcomes<T: Ord + Send + 'static>(model: impl Fn() -> T + Send + Sync + 'stat
     Arc::into_inner(outcomes).unwrap().into_inner().unwrap()
 }
 
-/// What two threads return that run together.
+/// Runs two threads at once, and returns their results.
 fn together<S: Send + Sync + 'static, A: 'static, B: 'static>(
     shared: &Arc<S>,
     first: impl FnOnce(&S) -> A + 'static,
@@ -62,7 +62,8 @@ fn maplet_of(pairs: &[(u32, u32)]) -> Maplet {
 mod steps {
     use super::*;
 
-    /// Two threads announce, and then look for the other: both orders, and one after the other; never both in vain.
+    /// Two threads announce an item each, and then look for that of the other: both orders occur, and one after the
+    /// other; never do both miss it.
     fn announce_and_check<L: Storage + 'static>(new: fn() -> coucal::Filter<L, StableHashBuilder>) {
         let outcomes = outcomes(move || {
             let announce_and_check = |mine: u32, other: u32| {
@@ -84,7 +85,7 @@ mod steps {
         announce_and_check(|| builder().false_positive_rate(0.01).any_layout().build().unwrap());
         announce_and_check(|| GrowableCuckooFilter::<Fp16x4, _>::with_hasher(stable()));
         announce_and_check(|| builder().growable().any_layout().build().unwrap());
-        // What was restored, and a copy, have steps of their own.
+        // A restored filter and a clone have steps of their own.
         announce_and_check(|| Filter::restore(snapshot().as_bytes(), stable()).unwrap());
         announce_and_check(|| Filter::from_snapshot(&snapshot(), stable()).unwrap());
         announce_and_check(|| {
@@ -149,12 +150,12 @@ mod steps {
         assert_eq!(replaced, [[3, 3], [3, 4], [4, 3], [4, 4]].into());
     }
 
-    /// Whether somebody who looked for 1, for 2 and for 1 again saw them come, or go, one by one.
+    /// Whether a thread that looked for 1, for 2 and for 1 again has seen that they came, or were removed, one by one.
     fn one_by_one(found: [bool; 3]) -> bool {
         found[0] != found[1] && found[1] != found[2]
     }
 
-    /// Lookups meanwhile find some items and miss others; what is inserted meanwhile waits.
+    /// Lookups meanwhile find some items and miss others; an insert meanwhile waits.
     #[test]
     fn a_clear_is_atomic_for_each_item() {
         let outcomes = outcomes(|| {
@@ -170,11 +171,12 @@ mod steps {
         assert!(outcomes.iter().any(|(found, ..)| one_by_one(*found)), "{outcomes:?}");
         let of_the_insert: BTreeSet<_> =
             outcomes.iter().map(|(_, is_later, is_kept)| (*is_later, *is_kept)).collect();
-        // If the insert comes before the clear, it is cleared like what is there still.
+        // If the insert comes before the clear, its item is cleared like those that are still there.
         assert_eq!(of_the_insert, [(false, false), (false, true), (true, false)].into());
     }
 
-    /// Lookups and inserts go on between the pairs that go. Another one, a `clear` and a snapshot wait.
+    /// Lookups and inserts go on between the pairs that are removed. Another `remove_value`, a `clear` and a snapshot
+    /// wait.
     #[test]
     fn a_value_is_removed_pair_by_pair() {
         let outcomes = outcomes(|| {
@@ -202,7 +204,7 @@ mod steps {
         }
     }
 
-    /// Of two updates, one may be overtaken by the other: then it asks again.
+    /// Of two updates, one may be overtaken by the other: then it calls its function again.
     #[test]
     fn an_update_may_be_overtaken() {
         let calls = outcomes(|| {
@@ -223,7 +225,7 @@ mod steps {
         assert_eq!(calls, [(1, 1), (1, 2), (2, 1)].into());
     }
 
-    /// Each adds 1 twice, also where the other one changes the count meanwhile.
+    /// Each thread adds 1 twice, also if the other one changes the count meanwhile.
     #[test]
     fn counters_are_exact() {
         let counts = outcomes(|| {
@@ -241,7 +243,7 @@ mod steps {
         assert_eq!(counts, [vec![4]].into());
     }
 
-    /// It is one instant: what was inserted later is there only with what was inserted before.
+    /// A snapshot is one instant: an item that was inserted later is in it only with those that were inserted before.
     #[test]
     fn a_snapshot_is_one_step() {
         let outcomes = outcomes(|| {
@@ -269,14 +271,14 @@ mod steps {
             (found, is_there, filters[0].contains(&3))
         });
         assert!(outcomes.iter().any(|(found, ..)| one_by_one(*found)), "{outcomes:?}");
-        // What is inserted into the other filter is merged, or comes too late.
+        // An item that is inserted into the other filter is merged, or comes too late.
         let of_the_insert: BTreeSet<_> =
             outcomes.iter().map(|(_, is_there, is_merged)| (*is_there, *is_merged)).collect();
         assert_eq!(of_the_insert, [(false, false), (false, true), (true, true)].into());
     }
 
-    /// "Pairs are independent of each other: no order is promised." So a value may be seen that was inserted after one
-    /// that is missed. But of a replacement one of both is seen.
+    /// "Pairs are independent of each other: no order is promised." So a lookup may see a value that was inserted after
+    /// one that it misses. But it sees one of the two values of a replacement.
     #[test]
     fn the_values_of_a_key_are_not_read_at_one_instant() {
         fn values(change: fn(&Maplet)) -> BTreeSet<Vec<u32>> {
@@ -345,7 +347,7 @@ mod steps {
         assert_eq!(merging(3), merging(60));
     }
 
-    /// Executions do not depend on the size, nor on a hasher with a random seed.
+    /// The number of executions does not depend on the size, nor on a hasher with a random seed.
     #[test]
     fn a_large_filter_has_no_more_executions() {
         let executions = |capacity| {
@@ -394,7 +396,7 @@ mod steps {
 mod order {
     use super::*;
 
-    /// Some memory of the user's beside a filter or a maplet.
+    /// A filter or a maplet, beside some memory of the user.
     struct Shared<T> {
         table: T,
         row: AtomicBool,
@@ -408,8 +410,8 @@ mod order {
         }
     }
 
-    /// One thread stores a row and then does something, another one does something: what that answers, and whether the
-    /// row is seen then.
+    /// One thread stores a row and then does something; another thread does something else. Returns the answer of the
+    /// second one, and whether the row is seen then.
     fn seen<T: Send + Sync + 'static>(
         new: fn() -> T,
         first: impl Fn(&Shared<T>) + Copy + Send + Sync + 'static,
@@ -425,23 +427,24 @@ mod order {
         })
     }
 
-    /// When the second of two threads does something with a table.
+    /// When the second of two threads uses the table.
     #[derive(Clone, Copy, PartialEq)]
     enum When {
         Ever,
-        /// If it knows from a flag that the first one is through. The flag orders nothing.
+        /// After it knows from a flag that the first one has finished. The flag orders nothing.
         After,
     }
     use When::*;
 
-    /// What may be seen, in order.
+    /// The outcomes that are possible, in order.
     type Outcomes = &'static [(bool, bool)];
 
     const ORDERED: Outcomes = &[(false, false), (false, true), (true, true)];
     const UNORDERED: Outcomes = &[(false, false), (false, true), (true, false), (true, true)];
 
-    /// Each of these things that a thread does with a table, with each of these that another one does. Whether the second
-    /// one has found something is seen, or if it comes after the first one, that it comes: then it must find something.
+    /// Runs each operation of one thread with each operation of another thread. The first part of an outcome is whether
+    /// the second thread has found something; for `After`, whether it comes after the first thread, and then it must
+    /// find something. The second part is whether it sees the row.
     #[track_caller]
     fn hand_over<T: Send + Sync + 'static>(
         new: fn() -> T,
@@ -522,7 +525,7 @@ mod order {
         hand_over(|| maplet_of(&[]), &stores[..1], Ever, &finds, ORDERED);
     }
 
-    /// Through a third thread: who replaces a value has found it.
+    /// Through a third thread: a thread that replaces a value has found it.
     #[test]
     fn a_replacement_hands_on_what_it_found() {
         let outcomes = outcomes(|| {
@@ -544,7 +547,7 @@ mod order {
         assert!(outcomes.iter().eq(ORDERED), "{outcomes:?}");
     }
 
-    /// These are mistakes of a user's, and must be seen.
+    /// These are mistakes of a user, and a model must show them.
     #[test]
     fn a_row_that_is_stored_after_its_insert_may_be_missed() {
         let outcomes = outcomes(|| {
@@ -609,11 +612,11 @@ mod order {
         ];
         let insert: fn(&Filter) = |filter| filter.insert(&1).unwrap();
         hand_over(|| filter_of(&[]), &[insert], After, &seconds, UNORDERED);
-        // What does find it shows that the others could have failed.
+        // A lookup that finds it shows that the others could have failed.
         hand_over(|| filter_of(&[]), &[insert], After, &[|filter| filter.contains(&1)], ORDERED);
     }
 
-    /// As a fence would.
+    /// A fence would do so, and a lookup does not.
     #[test]
     fn a_lookup_strengthens_no_load_before_it() {
         let second = |shared: &Shared<Filter>| {
@@ -644,7 +647,7 @@ mod outside {
         assert!(message(move || assert!(filter.contains(&1))).contains("inside `loom::model`"));
     }
 
-    /// What uses a filter when it is dropped: as long as a panic unwinds, and also when loom has gone.
+    /// Uses a filter when it is dropped: while a panic unwinds, and also when loom has gone.
     struct UsesAFilter(Arc<Filter>);
 
     impl Drop for UsesAFilter {

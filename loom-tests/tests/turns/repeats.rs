@@ -1,5 +1,5 @@
-//! What loom does not explore only repeats what it has explored: each program has the outcomes that it has with a set
-//! whose turns are steps of loom's, and nothing else.
+//! The executions that loom skips only repeat others: each program has the same outcomes as with a set whose turns are
+//! plain steps of loom.
 
 use std::hash::BuildHasher;
 
@@ -7,7 +7,7 @@ use loom::sync::atomic::AtomicU64;
 
 use super::*;
 
-/// What a thread of a program does; each step has an answer.
+/// A step of a thread of a program; each step has an answer.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Insert(usize),
@@ -18,7 +18,7 @@ enum Step {
     Len,
     Snapshot,
     Clear,
-    /// With the user's own atomic.
+    /// Uses an atomic of the user.
     Add(usize),
 }
 
@@ -50,12 +50,12 @@ impl Subject for CuckooFilter<Fp16x4, StableHashBuilder> {
 
 struct Plain {
     turn: AtomicU64,
-    /// Held by whoever writes.
+    /// Held by a thread that writes.
     writing: loom::sync::Mutex<()>,
     counts: Mutex<[usize; 2]>,
     /// A `clear` changes it with the last item.
     len: Mutex<usize>,
-    /// The order in which a `clear` comes to the items.
+    /// The order in which a `clear` reaches the items.
     cleared: [usize; 2],
 }
 
@@ -125,7 +125,7 @@ impl Plain {
     }
 }
 
-/// All that the threads of a program may see, and what is there at the end.
+/// Returns all that the threads of a program may see, and what is there at the end.
 fn answers<S: Subject>(
     new: impl Fn() -> S + Send + Sync + 'static,
     program: &[Vec<Step>],

@@ -1,7 +1,7 @@
 //! Operations that wait for each other: each model ends, and soon.
 //!
-//! loom runs all threads on one. An operation that waited for a lock on the machine, held by a thread that has no turn,
-//! would wait for ever; one that waited in a loop of turns would have executions without an end.
+//! loom runs all threads on one. An operation that waited for a lock of the machine, held by a thread that has no turn,
+//! would wait for ever. An operation that waited in a loop of turns would have executions without end.
 
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use coucal::{ExpiringCuckooFilter, Growable};
 
 use super::*;
 
-/// More executions than a model of three operations may have.
+/// A model of three operations must have fewer executions than this.
 const TOO_MANY: usize = 2000;
 
 /// A table, and another one for merges.
@@ -25,14 +25,15 @@ macro_rules! operations {
     ($($name:ident: $operation:expr;)*) => { vec![$((stringify!($name), $operation)),*] };
 }
 
-/// The number of executions of a model in which each thread has one operation; or why it fails.
+/// Returns the number of executions of a model in which each thread has one operation; or the reason why the model
+/// fails.
 fn executions<T: Send + Sync + 'static>(
     new: fn() -> Tables<T>,
     operations: &[Operation<T>],
 ) -> Result<usize, String> {
     let count = Arc::new(AtomicUsize::new(0));
     let (counter, operations) = (Arc::clone(&count), operations.to_vec());
-    // A thread of its own: what loom leaves behind after a panic goes with it.
+    // A thread of its own, so that everything that loom leaves behind after a panic goes with it.
     let checked = std::thread::spawn(move || {
         loom::model::Builder::new().check(move || {
             let executions = counter.fetch_add(1, Relaxed);
@@ -57,7 +58,7 @@ fn executions<T: Send + Sync + 'static>(
     }
 }
 
-/// Each of these models ends after a few executions.
+/// Checks that each of these models ends after a few executions.
 #[track_caller]
 fn end<T: Send + Sync + 'static>(
     new: fn() -> Tables<T>,
@@ -82,14 +83,14 @@ fn end<T: Send + Sync + 'static>(
     assert!(failed.is_empty(), "{} of {in_all} fail:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// All pairs of operations, those of an operation with itself among them.
+/// Returns all pairs of operations, also of an operation with itself.
 fn pairs<T>(operations: &[Operation<T>]) -> Vec<Vec<Operation<T>>> {
     let after = |first: usize| operations[first..].iter().map(move |second| (first, second));
     let pairs = (0..operations.len()).flat_map(after);
     pairs.map(|(first, &second)| vec![operations[first], second]).collect()
 }
 
-/// All triples of operations of which the first is one of these, and holds locks for several turns.
+/// Returns all triples of operations whose first one is of `holders`, which hold locks for several turns.
 fn beside<T>(
     holders: &[&str],
     operations: &[Operation<T>],
@@ -111,7 +112,7 @@ fn triples<T>(operations: &[Operation<T>]) -> Vec<Vec<Operation<T>>> {
     (0..operations.len()).flat_map(with_first).collect()
 }
 
-/// An answer is not what these models are about.
+/// Drops an answer, which these models are not about.
 fn ignore<T>(_: T) {}
 
 fn stable() -> StableHashBuilder {
@@ -270,7 +271,7 @@ mod maplets {
         end(growing, beside(&HOLDERS, &growing_operations(), &WAITING[..3]));
     }
 
-    /// Some of those with two or three updates have more executions: the message lists them.
+    /// Some models with two or three updates have more executions: the message lists them.
     #[test]
     #[ignore = "takes minutes"]
     fn all_triples() {
@@ -284,7 +285,7 @@ mod expiring {
 
     type Filter<L> = coucal::ExpiringFilter<L, StableHashBuilder>;
 
-    /// The clock of the filters, which stands still but for [`later`].
+    /// The clock of the filters, which stands still except for [`later`].
     static NOW: AtomicUsize = AtomicUsize::new(0);
 
     const PERIOD: Duration = Duration::from_secs(1);
@@ -293,7 +294,7 @@ mod expiring {
         PERIOD * NOW.load(Relaxed) as u32
     }
 
-    /// The time is at least so many periods after the start.
+    /// Lets time pass until at least `periods` periods after the start.
     fn later(periods: usize) {
         NOW.fetch_max(periods, Relaxed);
     }
@@ -365,7 +366,7 @@ mod expiring {
         "insert_later",
     ];
 
-    /// One test: they have one clock.
+    /// One test, since they have one clock.
     #[test]
     fn pairs_of_operations_and_two_that_wait_end() {
         end(fixed, pairs(&operations()));
@@ -374,8 +375,8 @@ mod expiring {
         end(growing, beside(&HOLDERS, &growing_operations(), &WAITING[..3]));
     }
 
-    /// Some have more executions, of inserts of which each ends generations: the message lists them. To be run alone:
-    /// there is one clock.
+    /// Some models have more executions, with inserts that each end generations: the message lists them. To be run
+    /// alone, since there is one clock.
     #[test]
     #[ignore = "takes minutes"]
     fn all_triples() {

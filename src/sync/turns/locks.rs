@@ -1,7 +1,7 @@
-//! The locks of the machine, in a model of loom's: no thread may have to wait for one.
+//! The locks of the machine, in a user's model under loom: no thread may have to wait for one.
 //!
-//! loom runs all threads on one, and the model would never end. Who has a turn finds every lock free, but for those that
-//! are held for several turns, and [`Turns::lock`](super::Turns::lock) waits for these.
+//! loom runs all threads of the model on one thread, so the model would never end. A thread that has a turn finds every
+//! lock free, except those that are held for several turns; [`Turns::lock`](super::Turns::lock) waits for these.
 
 pub(crate) use parking_lot::MutexGuard;
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
@@ -39,7 +39,7 @@ impl<T> RwLock<T> {
     }
 }
 
-/// For what sleeps until another thread has unlocked something.
+/// Reports a sleep until another thread has unlocked something, which would never end.
 ///
 /// # Panics
 ///

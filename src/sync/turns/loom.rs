@@ -1,28 +1,28 @@
-//! Turns in a model of loom's.
+//! Turns in a user's model under loom.
 //!
 //! # Waiting
 //!
-//! loom runs all threads on one, which must not wait. So what another thread may hold for several turns is only tried. A
-//! thread that does not get it lets others go first, and takes another turn. All other locks are free when a thread has
-//! a turn ([`locks`](super::locks)).
+//! loom runs all threads of the model on one thread, which must not wait. So a lock that another thread may hold for
+//! several turns is only tried. A thread that does not get it lets other threads go first, and takes another turn. All
+//! other locks are free when a thread has a turn ([`locks`](super::locks)).
 //!
 //! # What need not be explored
 //!
-//! For loom, any two turns at a table are a race, and it tries both orders: also of two lookups, and of a turn in vain
-//! and those of the thread that holds the lock. Of two threads that wait, each could go before the other without an end.
-//! [`loom::skip_branch`] ends what is explored of an execution that only repeats others:
+//! For loom, any two turns at a table are a race, and it tries both orders: also of two lookups; and of a turn that
+//! does not get a lock, and the turns of the thread that holds the lock. Two waiting threads could overtake each other
+//! without end. [`loom::skip_branch`] ends the exploration of an execution that only repeats others:
 //!
-//! * A turn was in vain. In other executions the thread comes later.
-//! * A thread has come to its turn, another one went first, and the turn has still the same effect: because no turn was
-//!   taken meanwhile; or because it changes nothing, now as before, and has the same answer. Where a thread has come to
-//!   its turn, loom lets it go on first: so what follows the turn was explored before the other one went first (the
-//!   thread was *asleep*: Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996). There it
-//!   was ordered after less than here: so whatever may be seen here may be seen there.
+//! * The turn did not get its lock. In other executions the thread takes its turn later.
+//! * A thread has come to its turn, another thread went first, and the turn still has the same effect: (a) because no
+//!   turn was taken in between; or (b) because the turn changes nothing, now as before, and has the same answer. When a
+//!   thread has come to its turn, loom first lets it go on. So what follows the turn was explored before another thread
+//!   went first. (The thread was *asleep*: Godefroid, "Partial-Order Methods for the Verification of Concurrent
+//!   Systems", 1996.) There the turn was ordered after less than here; so all that may be seen here may be seen there.
 //!
-//! That is why an operation that may change nothing says what it would answer: when its thread has come to its turn, and
-//! when it has the turn.
+//! For this, an operation that may change nothing says twice what it would answer: when its thread has come to its
+//! turn, and when the thread has the turn.
 //!
-//! loom still notices what the rest of such an execution depends on, and tries that order before the turn.
+//! loom still notices on what the rest of such an execution depends, and tries that order before the turn.
 
 use core::array;
 use core::mem;
@@ -34,29 +34,29 @@ use loom::thread::{self, ThreadId};
 
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 
-/// What a thread publishes: for each thread that may see it a lock, which was held meanwhile. With one lock for all of
-/// them, loom would explore in which order they lock it.
+/// What a thread publishes: one lock for each thread that may see it. The publishing thread held the locks while it
+/// took its turn. With one lock for all threads, loom would explore in which order they lock it.
 type Published = [loom::sync::Mutex<()>; loom::MAX_THREADS];
 
 pub(crate) struct Turns {
-    /// `None`: made while a panic unwinds.
+    /// `None` if the table was made while a panic unwinds.
     turn: Option<AtomicU64>,
-    /// How often a thread has come to its turn.
+    /// The number of times that a thread has come to its turn.
     arrivals: AtomicUsize,
-    /// How many turns there were, and how many of them were for what may change something.
+    /// The number of turns, and how many of them were for operations that may change something.
     taken: AtomicUsize,
     changes: AtomicUsize,
     /// The threads that have used the table, and what each of them has published last.
     threads: Mutex<Vec<(ThreadId, Option<Arc<Published>>)>>,
     /// Whether a thread holds all stripes, for a `clear`.
     clearing: AtomicBool,
-    /// Whether what is called now is a part of a step: then it takes no turn of its own.
+    /// Whether the code that runs now is a part of a step. Then it takes no turn of its own.
     in_step: AtomicBool,
-    /// Whether what is called now only says what an operation would answer.
+    /// Whether the code that runs now only computes what an operation would answer.
     asking: AtomicBool,
 }
 
-/// What is published if something is stored.
+/// What is published if the operation stores something.
 #[derive(Clone)]
 pub(crate) struct Storing<'a> {
     turns: &'a Turns,
@@ -64,18 +64,18 @@ pub(crate) struct Storing<'a> {
     published: Option<Arc<Published>>,
 }
 
-/// The steps of one operation, in two turns, the first of which its thread has. So others see some of its effects and
-/// not all, and the number of executions does not depend on the number of steps.
+/// The steps of one operation that takes two turns. Its thread has the first turn already. So other threads see some of
+/// its effects and not all, and the number of executions does not depend on the number of steps.
 pub(crate) struct Steps<'a> {
     turns: &'a Turns,
-    /// How many steps there are before the second turn.
+    /// The number of steps before the second turn.
     before_second: usize,
 }
 
-/// As [`Steps`], of which each may store something.
+/// As [`Steps`], where each step may store something.
 pub(crate) struct StepsToStore<'a> {
     steps: Steps<'a>,
-    /// Of the turn that the thread has.
+    /// That of the turn that the thread has.
     storing: Storing<'a>,
 }
 
@@ -94,28 +94,29 @@ impl Turns {
         }
     }
 
-    /// For what changes nothing, and waits for nobody. `answer` is what it answers if it is done now.
+    /// Takes a turn for an operation that changes nothing and does not wait. `answer` returns what the operation
+    /// answers if it runs now.
     pub(crate) fn take<A: PartialEq>(&self, answer: impl Fn() -> A) {
         self.take_for(|| Some(answer()));
     }
 
-    /// For what changes something, and waits for nobody.
+    /// Takes a turn for an operation that changes something and does not wait.
     pub(crate) fn take_to_change(&self) {
         self.take_for(|| None::<()>);
     }
 
-    /// For what takes locks: waits for whoever holds all of them.
+    /// Takes a turn for an operation that takes locks: waits for a thread that holds all of them.
     pub(crate) fn take_locked(&self) {
         self.take_locked_unless(|| None::<()>);
     }
 
-    /// As `take_locked`. If nothing changes by it now, `unchanged` is what it answers.
+    /// As `take_locked`. `unchanged` returns the answer of the operation if it changes nothing now, else `None`.
     pub(crate) fn take_locked_unless<A: PartialEq>(&self, unchanged: impl Fn() -> Option<A>) {
         self.take_for(|| if self.clearing.load(Ordering::Relaxed) { None } else { unchanged() });
         self.wait_for(|| Some(()));
     }
 
-    /// `unchanged` is what is answered now if nothing changes by it.
+    /// Takes a turn. `unchanged` returns the answer of the operation if it changes nothing now, else `None`.
     fn take_for<A: PartialEq>(&self, unchanged: impl Fn() -> Option<A>) {
         assert_in_model();
         let is_part = self.in_step.load(Ordering::Relaxed);
@@ -130,8 +131,8 @@ impl Turns {
             (self.arrivals.load(Ordering::Relaxed), self.taken.load(Ordering::Relaxed), unchanged)
         };
         let before = now();
-        // It fails, and so orders nothing. A load would order nothing either. But of the loads of an atomic loom
-        // remembers only the last one, and would not try every order of lookups and inserts.
+        // The exchange fails, and so orders nothing. A load would not order anything either. But loom remembers only
+        // the last of the loads of an atomic, and would not try every order of lookups and inserts.
         let _ = turn.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
         let after = now();
         let is_alone = before.1 == after.1;
@@ -142,12 +143,13 @@ impl Turns {
         self.changes.fetch_add(usize::from(after.2.is_none()), Ordering::Relaxed);
     }
 
-    /// Locks what others hold for several turns.
+    /// Locks a mutex that other threads hold for several turns.
     pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
         self.wait_for(|| mutex.try_lock())
     }
 
-    /// What `attempt` gives while nobody holds all stripes: in the turn that this thread has, or in a later one.
+    /// Returns the result of `attempt`, called while no thread holds all stripes: in the turn that this thread has, or
+    /// in a later one.
     fn wait_for<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> R {
         loop {
             if !self.clearing.load(Ordering::Relaxed)
@@ -165,28 +167,30 @@ impl Turns {
         }
     }
 
-    /// For what takes entries away in `count` steps. The last one has a turn of its own: then at least one entry is
-    /// left between the turns, and not all are.
+    /// Returns the steps of an operation that takes entries away in `count` steps. The last step has a turn of its own:
+    /// so between the turns at least one entry is left, and not all are.
     pub(crate) fn steps(&self, count: impl FnOnce() -> usize) -> Steps<'_> {
         Steps { turns: self, before_second: count().saturating_sub(1).max(1) }
     }
 
-    /// For what adds entries. The first step has a turn of its own, which is that of `storing`.
+    /// Returns the steps of an operation that adds entries. The first step has a turn of its own, which is that of
+    /// `storing`.
     pub(crate) fn steps_to_store<'a>(&'a self, storing: Storing<'a>) -> StepsToStore<'a> {
         StepsToStore { steps: Steps { turns: self, before_second: 1 }, storing }
     }
 
-    /// While a table is cleared, only lookups get a turn.
+    /// Sets whether a table is being cleared. Meanwhile only lookups get a turn.
     pub(crate) fn set_clearing(&self, clearing: bool) {
         self.clearing.store(clearing, Ordering::Relaxed);
     }
 
-    /// For what takes locks, and may store something: then what this thread has done by now is published.
+    /// Takes a turn for an operation that takes locks and may store something. If it does, what this thread has done up
+    /// to now is published.
     pub(crate) fn take_to_store(&self) -> Storing<'_> {
         self.take_to_store_unless(|| None::<()>)
     }
 
-    /// As `take_to_store`. If nothing changes by it now, `unchanged` is what it answers.
+    /// As `take_to_store`. `unchanged` returns the answer of the operation if it changes nothing now, else `None`.
     pub(crate) fn take_to_store_unless<A: PartialEq>(
         &self,
         unchanged: impl Fn() -> Option<A>,
@@ -195,7 +199,7 @@ impl Turns {
             self.take_locked();
             return Storing { turns: self, published: None };
         }
-        // Locked before the turn, and by nobody else: so loom switches threads neither here nor where they are
+        // Locked before the turn, and by no other thread. So loom does not switch threads here, nor where the locks are
         // unlocked.
         let published: Arc<Published> = Arc::new(array::from_fn(|_| loom::sync::Mutex::new(())));
         let locked = published.each_ref().map(loom::sync::Mutex::lock);
@@ -205,7 +209,8 @@ impl Turns {
         Storing { turns: self, published: Some(published) }
     }
 
-    /// Calls what is done in the turn that this thread has, with all that it calls: an insert that looks for the item.
+    /// Calls `step`, a part of an operation that has a turn already, such as the lookup of an insert: nothing that it
+    /// calls takes a turn.
     pub(crate) fn in_this_turn<R>(&self, step: impl FnOnce() -> R) -> R {
         let is_part = self.in_step.swap(true, Ordering::Relaxed);
         let result = step();
@@ -213,12 +218,12 @@ impl Turns {
         result
     }
 
-    /// How many turns there were for changes.
+    /// Returns the number of turns of operations that may have changed something.
     pub(crate) fn changes(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// For what has found something, or not. If so, this thread sees all that others have published.
+    /// If `has_found` returns true, this thread sees everything that others have published.
     pub(crate) fn acquire_if(&self, has_found: impl FnOnce() -> bool) {
         if is_unwinding() || self.asking.load(Ordering::Relaxed) || !has_found() {
             return;
@@ -230,17 +235,17 @@ impl Turns {
             (this, others.filter_map(|(_, (_, published))| published.clone()).collect::<Vec<_>>())
         };
         for published in others {
-            // Acquire: pairs with the unlock in `take_to_store`. Only once, and never unlocked: that would be a
-            // Release.
+            // Acquire: pairs with the unlock in `take_to_store_unless`. Only once, and never unlocked: an unlock would
+            // be a Release.
             mem::forget(published[this].try_lock());
         }
     }
 
-    /// What was read of two buckets; of the first, what is read `again` in a turn of its own. The second bucket comes
-    /// first: of the values of a key, the first bucket gets the first, and then each by turns. So this is how a lookup
-    /// misses a value, and sees a later one.
+    /// Returns what was read of the second of two buckets, and what `again` reads of the first one in a turn of its
+    /// own. The second bucket is read first, because the first value of a key goes into the first bucket, and the
+    /// following values alternate: so in this order a lookup can miss a value and see a later one.
     ///
-    /// `answer` is what is made of both.
+    /// `answer` returns what the operation makes of both.
     pub(crate) fn read_each<A: Copy, B: Copy, R: PartialEq>(
         &self,
         ([_, second], [_, in_second]): ([A; 2], [B; 2]),
@@ -264,14 +269,14 @@ impl Steps<'_> {
         }
     }
 
-    /// As `next`, if there is something to do.
+    /// Begins the next step, unless `is_done` returns true.
     pub(crate) fn next_unless(&mut self, is_done: impl FnOnce() -> bool) {
         if !is_done() {
             self.next();
         }
     }
 
-    /// Whether the next step is the first one of the second turn.
+    /// Returns whether the next step is the first one of the second turn.
     fn begins_a_turn(&mut self) -> bool {
         let left = self.before_second.checked_sub(1);
         self.before_second = left.unwrap_or(usize::MAX);
@@ -307,8 +312,8 @@ fn number_of_this(threads: &mut Vec<(ThreadId, Option<Arc<Published>>)>) -> usiz
     })
 }
 
-/// Whether the model ends with a panic. A `Drop` of the user's may still use a filter, also when loom has gone: then
-/// nothing is a step any more, and a panic would hide the first one.
+/// Returns whether a panic unwinds. A `Drop` of the user's may then still use a filter, even if loom has gone: so
+/// nothing is a step any more, and another panic would hide the first one.
 fn is_unwinding() -> bool {
     std::thread::panicking()
 }

@@ -1,4 +1,4 @@
-//! Without a model of a user, nothing is left of turns.
+//! The turns of a crate without a user's model: they do nothing.
 #![expect(clippy::unused_self, reason = "as in `loom`")]
 
 use core::marker::PhantomData;

@@ -1,16 +1,17 @@
-//! The faults, each of which breaks one rule of the protocol. Those of single orderings are found by
-//! `orderings`; here are only the exceptions from them.
+//! The faults, each of which breaks one rule of the protocol. `orderings` finds those of single orderings; this file
+//! only has the exceptions from them.
 
 /// A deliberate fault: a small change of one function.
 pub struct Fault {
-    /// In a few words.
+    /// The description, in a few words.
     pub what: &'static str,
-    /// Below `src`, one function with this name has the texts that are changed.
+    /// The function with the texts that are changed: one function below `src` has this name.
     pub function: &'static str,
-    /// What is replaced, and by what. Each text occurs once in the function; a blank in it stands for any white space and
-    /// comments.
+    /// The texts that are replaced, and their replacements. Each text occurs once in the function; a blank in it stands
+    /// for any white space and comments.
     pub edits: &'static [(&'static str, &'static str)],
-    /// Parts of the names of models, some of which fail. They are run first; the others only if all of these pass.
+    /// Parts of the names of models, some of which must fail. These models run first; the others run only if all of
+    /// these pass.
     pub caught_by: &'static str,
 }
 
@@ -58,7 +59,7 @@ const SWEEP_AND_KICK: &str = "expiry::kick_beside_a_sweep";
 const SWEEP_AND_SPLIT: &str = "expiry::split_beside_a_sweep expiry::end_of_level";
 const STAMP_AND_WINDOW: &str = "expiring::stamp_overtaken_by_a_whole_window";
 
-/// Models that notice weaker orderings of a file, most likely, by how the path of the file begins. They are run first.
+/// For each beginning of a path, the models that most likely notice weaker orderings in that file. They run first.
 pub const LIKELY: &[(&str, &str)] = &[
     ("src/kinds/expiring/timer.rs", "timer::"),
     ("src/sync/array.rs", "array:: order::removal_beside_widening"),
@@ -110,12 +111,12 @@ pub const LIKELY: &[(&str, &str)] = &[
     ),
 ];
 
-/// Where the sources have a stronger ordering than any model needs.
+/// A place where the sources have a stronger ordering than any model needs.
 pub struct Exception {
     pub function: &'static str,
     /// One of its lines, without the blanks around it.
     pub line: &'static str,
-    /// As the description of a fault says it: "Relaxed, not Release".
+    /// The change, as in the description of a fault: "Relaxed, not Release".
     pub how: &'static str,
     pub reason: &'static str,
 }
@@ -254,7 +255,7 @@ pub const FAULTS: &[Fault] = faults! {
             self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::NoRoom
         }"
         => "stash::own_value_going_back_against_";
-    unstash_own: "what leaves goes back to a bucket of its key"
+    unstash_own: "a removed value goes from the stash back to a bucket of its key"
         replace "self.is_retiring(entry.bits().into())" with "false"
         => "expiry::own_value_going_back_beside_a_sweep";
 
@@ -309,7 +310,7 @@ pub const FAULTS: &[Fault] = faults! {
             let copied = in_to.with(copy).unwrap_or(in_to);"
         => "races::insert_and_kick_for_the_last_slot";
 
-    // What an attempt that fails, or that finds no room, means for the operation.
+    // What a failed attempt, or one without a free slot, means for the operation.
     insert_as_it_is: "an insert whose path is stale says full"
         replace "backoff.snooze()" with "return Attempt::NoRoom" => REMOVALS;
     change: "a removal whose copy is gone says that there is none"
@@ -379,7 +380,7 @@ pub const FAULTS: &[Fault] = faults! {
                     let buckets = [from, buckets[1]];"
         => "growth::kick_into_the_bucket_that_is_split";
 
-    // Entries of different lengths, and the levels that they are read by.
+    // Entries of different lengths, and the levels by which they are read.
     relocate: "a kick writes the bits of the position that it leaves"
         replace "to.slot::<F>(arrives)" with "to.slot::<F>(leaves)"
         => "growth::kick_of_what_stays_for_what_goes";
@@ -411,7 +412,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if known < bucket.told_bits() { return None; }" with "let known = known.max(bucket.level());"
         => "voids::kick_that voids::kick_into";
 
-    // Snapshots: what is mirrored.
+    // Snapshots: the stores that are mirrored.
     store_in: "an insert does not mirror its word"
         replace "self.store_word(locked, number, copied, Ordering::SeqCst)"
         with "self.buckets.word(number).store(copied.bits(), Ordering::SeqCst)"
@@ -476,11 +477,11 @@ pub const FAULTS: &[Fault] = faults! {
         => "snapshots::merge_that_fails_against_lookups";
     merge: "a merge beside others that need what is doubled"
         without "let _removing = self.lock_removing();" => "voids::merge_beside";
-    insert_parts: "a merge takes an entry for stored that was split meanwhile"
+    insert_parts: "a merge counts an entry as stored that was split meanwhile"
         replace "self.insert_copies(entry, least, steps)?" with "self.insert_copies(entry, least, steps)?.or(Some(1))"
         => "voids::merge_beside_a_split";
 
-    // Values: what a lookup of them returns.
+    // Values: the answers of a lookup.
     try_get: "a get does not validate the version"
         replace "version.validate()" with "(version.validate() | true)"
         => "maplets::get_beside_a_kick";
@@ -506,7 +507,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "lock::";
     lock_slow: "a waiter waits for a retired stripe"
         replace "RETIRED => return false," with "RETIRED if false => return false," => "lock::";
-    retire: "who gets a retired stripe holds it"
+    retire: "a thread that gets a retired stripe holds it"
         replace "store(RETIRED, Ordering::Release)" with "store(FREE, Ordering::Release)"
         => "lock::";
 
@@ -547,7 +548,7 @@ pub const FAULTS: &[Fault] = faults! {
     pass_all: "a sweep passes no stripes by where they are retired"
         replace "while self.stripes().pass_all().is_none() {}" with "self.stripes().pass_all();"
         => "widening::sweep_beside";
-    take_over: "new versions do not know of what is stashed"
+    take_over: "new versions do not know of stashed entries"
         replace "version | u64::from(any_stashed(group))" with "version" => STASH_AND_WIDENING;
     take_over: "new versions begin at 0"
         replace "old.counter(group).load(Ordering::Relaxed) & !STASHED" with "old.counter(group).load(Ordering::Relaxed) & 0"
@@ -555,7 +556,7 @@ pub const FAULTS: &[Fault] = faults! {
     validate_with_stash: "a later round of a lookup validates a version that was replaced"
         without "self.version != RETIRED &&" => STASH_AND_WIDENING;
 
-    // Values that leave.
+    // Removing a value.
     remove_retiring: "a sweep publishes its value after it has locked each stripe"
         swap "self.retire(Some(value));" and "self.pass_all();" => SWEEP_AND_KICK;
     remove_retiring: "a sweep goes as far as the table was before it locked each stripe"
@@ -563,7 +564,7 @@ pub const FAULTS: &[Fault] = faults! {
     remove_retiring: "a sweep leaves the stash out"
         replace "self.sweep_stash(value)" with "0"
         => "expiry::stashed_value_beside_a_removal_of_another";
-    next: "a sweep of the stash goes on where the lines are others"
+    next: "a sweep of the stash goes on after the lines were replaced"
         replace "if seen.lines != lines" with "if seen.lines != lines && seen.lines == 0"
         => "expiry::sweep_of_the_stash_beside_other_numbers_of_lines";
     held_at: "a sweep of the stash takes what is in the cell by now"
@@ -574,7 +575,7 @@ pub const FAULTS: &[Fault] = faults! {
     remove_retiring: "doubled entries are not forgotten"
         replace "self.forget_doubled(value)" with "0 * value as u64"
         => "expiry::doubled_entries_are_swept";
-    remove_retiring: "a value is taken back before what is doubled of it is forgotten"
+    remove_retiring: "a value is taken back before its doubled entries are forgotten"
         swap "let doubled = self.forget_doubled(value);"
         and "self.retire(None);" => "expiry::doubled_at_the_end_of_a_sweep";
     remove_value: "entries are dropped when the call has returned"
@@ -587,20 +588,20 @@ pub const FAULTS: &[Fault] = faults! {
     sweep: "a sweep locks no stripe"
         replace "self.lock_stripes([bucket])" with "self.lock_stripes([0; 0])"
         => "expiry::sweep_beside_a_kick_of_another";
-    before_drop: "what is dropped bumps no version"
+    before_drop: "a dropped entry bumps no version"
         without "self.versions().bump(group);" => "expiry::dropped_by";
-    before_drop: "what is dropped is not counted"
+    before_drop: "a dropped entry is not counted"
         without "self.add_dropped(1);" => SWEEP_AND_KICK;
-    relocate: "a kick moves what leaves"
+    relocate: "a kick moves an entry of a removed value"
         replace "self.is_retiring(planned.bits())" with "false" => SWEEP_AND_KICK;
-    clear: "clear beside a sweep"
+    clear: "a clear runs beside a sweep"
         without "let _removing = self.lock_removing();"
         => "expiry::clear_beside_a_sweep_of_doubled_entries";
-    partition: "a split does not look whether something leaves"
+    partition: "a split does not look whether a value is being removed"
         replace "self.is_any_retiring()" with "false" => SWEEP_AND_SPLIT;
-    split_by_slot: "a split moves what leaves"
+    split_by_slot: "a split moves an entry of a removed value"
         replace "self.is_retiring(slot.bits())" with "false" => SWEEP_AND_SPLIT;
-    put_back: "what leaves goes back to a bucket"
+    put_back: "a removed value goes from the stash back to a bucket"
         replace "self.is_retiring(place.entry.bits().into())" with "false"
         => "expiry::going_back_beside_a_sweep";
     hold: "a snapshot ends in the middle of a sweep"
@@ -646,7 +647,7 @@ pub const FAULTS: &[Fault] = faults! {
     store_absent: "a new item is stored though its buckets have changed since they were read"
         replace "let is_same =" with "let is_same = true ||"
         => "expiring::two_inserts_beside_an_advance";
-    insert_without_kicks: "what is stashed has no stamp"
+    insert_without_kicks: "a stashed entry has no stamp"
         replace "self.stamped(key, duplicates)" with "key"
         => "expiring::stamp_without_room_beside_an_advance last_resort::stamp_overtaken_in_every_attempt";
 

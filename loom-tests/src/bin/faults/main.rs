@@ -4,14 +4,13 @@
 //! cargo run --release -p loom-tests --bin faults [--exceptions | phrase...]
 //! ```
 //!
-//! Puts all faults into a copy of the workspace in the temporary directory, each with a switch, compiles that once,
-//! and runs the models of the default layout with one fault after another switched on. The faults are those of the
-//! list, and each atomic ordering of the sources made weaker. With phrases, tries only the faults whose description
-//! contains one of them. With `--exceptions`, tries the weaker orderings that no model can notice, all together: every
-//! model runs.
+//! Puts all faults into a copy of the workspace in the temporary directory, each with a switch, and compiles the copy
+//! once. Then it runs the models of the default layout with one fault after another switched on. The faults are those
+//! of the list, and each atomic ordering of the sources made weaker. With phrases, it tries only the faults whose
+//! description contains one of them. With `--exceptions`, it tries the weaker orderings that no model can notice, all
+//! together: every model runs.
 //!
-//! The exit status is 0 if every fault was caught, and no exception from that, and if every phrase is
-//! in some description.
+//! The exit status is 0 if every fault was caught, no exception was caught, and every phrase is in some description.
 
 mod list;
 mod orderings;
@@ -32,10 +31,10 @@ use loom_tests::WITHOUT_FLOORS;
 use loom_tests::mended::{Loom, RUSTFLAGS, copy};
 use loom_tests::source::{Edit, Result, Source};
 
-/// How long the likely models may run on one fault: some faults make a model loop for ever.
+/// The maximum time of the likely models for one fault: some faults make a model loop for ever.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How long all models may run.
+/// The maximum time of all models.
 const ALL_MODELS_TIMEOUT: Duration = Duration::from_secs(1500);
 
 /// An environment variable: the numbers of the faults that are switched on.
@@ -51,7 +50,7 @@ pub(crate) fn has_fault(number: usize) -> bool {
 }
 "#;
 
-/// How the harness ends the line of a test that fails.
+/// The end of the line that the harness prints for a test that fails.
 const FAILED: &str = " ... FAILED";
 
 fn main() -> Result<ExitCode> {
@@ -91,7 +90,7 @@ fn main() -> Result<ExitCode> {
         let survivors = workers.into_iter().map(|worker| worker.join().expect("no worker panics"));
         survivors.sum::<Result<usize>>()
     })?;
-    // What notices a fault must pass without it.
+    // The models that notice a fault must pass without it.
     let likely: Vec<_> = faults.iter().map(|fault| &*fault.caught_by).collect();
     if !phrases.is_empty() && !faults.is_empty() {
         let verdict = models.run([], &likely.join(" "))?;
@@ -109,7 +108,7 @@ fn main() -> Result<ExitCode> {
     Ok(if survivors + noticed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// All faults, and the orderings that are stronger than any model needs.
+/// Returns all faults, and the orderings that are stronger than any model needs.
 fn all(workspace: &Path) -> Result<[Vec<Change>; 2]> {
     let sources = orderings::sources(workspace)?;
     let [weakenings, exceptions] = orderings::weakenings(&sources)?;
@@ -139,11 +138,11 @@ fn try_exceptions(models: &Models, faults: &[Change], exceptions: &[Change]) -> 
     }
 }
 
-/// Whether a model notices the fault.
+/// Returns whether a model notices the fault.
 fn try_fault(models: &Models, number: usize, fault: &Change) -> Result<bool> {
     let started = Instant::now();
     let verdict = match models.run([number], &fault.caught_by)? {
-        // None of the likely models notices it. Does any other?
+        // None of the likely models notices it. Tries all others.
         Verdict::Passed if !fault.caught_by.is_empty() => models.run([number], "")?,
         verdict => verdict,
     };
@@ -159,17 +158,18 @@ fn try_fault(models: &Models, number: usize, fault: &Change) -> Result<bool> {
 
 /// A fault, ready to be applied.
 struct Change {
-    /// In a few words.
+    /// The description, in a few words.
     what: String,
-    /// The file, from the root of the workspace.
+    /// The path of the file, from the root of the workspace.
     file: String,
     edits: Vec<Edit>,
-    /// Parts of the names of models, some of which fail. They are run first; the others only if all of these pass.
+    /// Parts of the names of models, some of which must fail. These models run first; the others run only if all of
+    /// these pass.
     caught_by: String,
 }
 
 impl Fault {
-    /// In the one file that has all its texts.
+    /// Finds the texts of the fault in the one file that has all of them.
     fn change(&self, sources: &[(String, Source)]) -> Result<Change> {
         let edits = |source: &Source| -> Result<Vec<Edit>> {
             let place = |text| source.find(self.function, text);
@@ -190,24 +190,24 @@ impl Fault {
     }
 }
 
-/// What the models said about a fault.
+/// The result of the models for a fault.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Passed,
-    /// By this model, the first that fails: the others are stopped then.
+    /// The first model that failed; the others were stopped then.
     Failed(String),
-    /// They were still running at the timeout, and none had failed.
+    /// The models were still running at the timeout, and none had failed.
     Endless,
 }
 
-/// The models of a copy of the workspace that has all faults, compiled.
+/// The compiled models of a copy of the workspace that has all faults.
 struct Models {
     executable: PathBuf,
 }
 
 impl Models {
     fn with_faults<'a>(source: &Path, changes: impl Iterator<Item = &'a Change>) -> Result<Self> {
-        // One for each checkout: a run in another one must not find its copy replaced.
+        // Each checkout has a copy of its own: a run in another one must not find its copy replaced.
         let mut checkout = DefaultHasher::new();
         source.canonicalize()?.hash(&mut checkout);
         let root = env::temp_dir().join(format!("coucal-faults-{:016x}", checkout.finish()));
@@ -237,7 +237,7 @@ impl Models {
             .env("RUSTFLAGS", format!("{RUSTFLAGS} -Awarnings"))
             .env("CARGO_TARGET_DIR", &target)
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
-            // With several bodies a function, more takes longer than it saves.
+            // With several bodies per function, a higher level takes longer than it saves.
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2");
         let build = cargo.output()?;
         let messages = String::from_utf8_lossy(&build.stderr);
@@ -245,7 +245,8 @@ impl Models {
             eprintln!("{messages}");
             return Err("some fault does not compile".into());
         }
-        // "Executable tests/models/main.rs (PATH)". Run without cargo, so that it can be killed.
+        // The line is "Executable tests/models/main.rs (PATH)". The program runs it without cargo, so that it can be
+        // killed.
         let executable = messages
             .lines()
             .find_map(|line| line.trim_start().strip_prefix("Executable")?.split_once('('))
@@ -254,11 +255,11 @@ impl Models {
         Ok(Self { executable: workspace.join(executable) })
     }
 
-    /// What the models say, or those whose names have one of these parts, with the faults of these numbers.
+    /// Runs the models whose names have one of these parts, or all, with the faults of these numbers.
     fn run(&self, faults: impl IntoIterator<Item = usize>, parts: &str) -> Result<Verdict> {
         let mut command = Command::new(&self.executable);
         command.args(parts.split_whitespace());
-        // More than there are processors: one that fails at once does not wait for those that take minutes.
+        // More threads than processors: so a model that fails at once does not wait for those that take minutes.
         command.args(["--test-threads", "16"]);
         let numbers: Vec<_> = faults.into_iter().map(|number| number.to_string()).collect();
         command.env(SWITCHED_ON, numbers.join(" "));
@@ -296,8 +297,8 @@ impl Models {
 mod tests {
     use super::*;
 
-    /// Each fault quotes its source as it is, so a change there is noticed before the long run. So it is
-    /// with the exceptions.
+    /// Each fault quotes the present source, so that a change of it is noticed before the long run. So do the
+    /// exceptions.
     #[test]
     fn every_fault_applies() {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");

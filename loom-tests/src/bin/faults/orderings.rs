@@ -1,4 +1,4 @@
-//! The faults that nobody lists: each ordering of the sources made weaker.
+//! The faults that no list names: each ordering of the sources made weaker.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use loom_tests::source::{Result, Source, Weakening};
 use crate::Change;
 use crate::list::{EXCEPTIONS, Exception, LIKELY};
 
-/// The turns of a user's model, which no model of this crate has.
+/// The turns of a user's model: no model of this crate contains them.
 const OF_MODELS: &str = "turns/loom.rs";
 
-/// The files below `src`, with their paths from the root of the workspace.
+/// Returns the files below `src`, with their paths from the root of the workspace.
 pub fn sources(workspace: &Path) -> Result<Vec<(String, Source)>> {
     let mut files = Vec::new();
     list_files(&workspace.join("src"), &mut files)?;
@@ -23,7 +23,7 @@ pub fn sources(workspace: &Path) -> Result<Vec<(String, Source)>> {
     files.into_iter().filter(|path| !path.ends_with(OF_MODELS)).map(read).collect()
 }
 
-/// Each ordering made weaker, alone: those that a model must notice, and the exceptions.
+/// Returns each ordering made weaker, by itself: first those that a model must notice, then the exceptions.
 pub fn weakenings(sources: &[(String, Source)]) -> Result<[Vec<Change>; 2]> {
     let mut used = vec![0; EXCEPTIONS.len()];
     let [mut expected, mut exceptions] = [Vec::new(), Vec::new()];
