@@ -122,8 +122,8 @@ impl Asked {
     fn is_sized(self) -> bool {
         self.grows || [self.capacity, self.memory, self.snapshot_bytes].iter().any(Option::is_some)
     }
-    /// Whether an option that was set asks for this error.
 
+    /// Whether an option that was set asks for this error.
     fn is_asked_for(self, error: &Error) -> bool {
         match *error {
             Error::NoCapacity => !self.is_sized(),
