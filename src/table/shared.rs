@@ -57,6 +57,6 @@ pub(in crate::table) struct Retiring {
     /// Entries that were dropped in place of being moved, and not reported yet.
     pub(in crate::table) dropped: AtomicU64,
     /// The removal mutex, held by a thread that removes a value, merges, clears the table, or ends a snapshot. It is
-    /// taken before the growth mutex ([`Doubled::lock`](doubled::Doubled::lock)), and before any stripe.
+    /// taken before the growth mutex ([`Doubled::lock`]), and before any stripe.
     pub(in crate::table) removing: Mutex<()>,
 }
