@@ -42,10 +42,10 @@ impl Shared {
 /// A second place for every store of a word, while a snapshot is taken.
 #[derive(Default)]
 pub(in crate::table) struct Mirror {
-    /// Held by whoever takes a snapshot. It is taken before any stripe.
+    /// Held by the thread that takes a snapshot. It is taken before any stripe.
     pub(in crate::table) taking: Mutex<()>,
-    /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
-    /// first time, all stripes.
+    /// Replaced only while no thread reads it: by a thread that holds the growth mutex and, except for the first time,
+    /// all stripes.
     pub(in crate::table) words: RwLock<Option<TryBox<Chunks>>>,
 }
 
@@ -56,7 +56,7 @@ pub(in crate::table) struct Retiring {
     pub(in crate::table) value: AtomicU64,
     /// Entries that were dropped in place of being moved, and not reported yet.
     pub(in crate::table) dropped: AtomicU64,
-    /// Held by whoever removes a value, merges, clears the table, or ends a snapshot. It is taken before the mutex of
-    /// those who split, and before any stripe.
+    /// The removal mutex, held by a thread that removes a value, merges, clears the table, or ends a snapshot. It is
+    /// taken before the growth mutex ([`Doubled::lock`]), and before any stripe.
     pub(in crate::table) removing: Mutex<()>,
 }

@@ -44,8 +44,8 @@ const MAX_CHECKS: usize = 16;
 /// load below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 
-/// Slots for which a stashed entry counts when a table decides whether to grow: about as many as would take the memory
-/// of the entry.
+/// Slots for which a stashed entry counts when a table decides whether to grow: about as many as take the memory of one
+/// such entry.
 const SLOTS_OF_STASHED: f64 = 16.0;
 /// The largest share of the slots in use for which stashed entries count beyond their own number. If a key has hundreds
 /// of values, growth would not help most of its stashed entries.
@@ -81,6 +81,8 @@ impl<V: Values> GrowingBuckets<V> {
     /// load of the whole table is above the target. At any other size, the load of a sample is enough, and a sample may
     /// be fuller than the table: so [`Table::grow_for`] makes room up to a halt. The halts follow from sizes alone, so
     /// copies of a table grow alike.
+    ///
+    /// In a table whose sample [is exact](is_sample_exact), growth halts nowhere: then this returns `buckets`.
     fn next_halt(&self, buckets: u64) -> u64 {
         if is_sample_exact(buckets) || buckets == self.sizes.initial as u64 {
             return buckets;

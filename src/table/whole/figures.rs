@@ -164,8 +164,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Estimates how many slots will hold doubled entries at the maximum size: those of the entries that are here now,
-    /// and of `others`, which are given by the number of bits of its position that each of them knows. Returns 0 if none
-    /// of the others will be doubled.
+    /// and of `others`, which are given by the number of bits of its position that each of them knows. Returns 0 if
+    /// none of the others will be doubled.
     pub(in crate::table) fn doubled_at_maximum(self, others: impl Iterator<Item = u32>) -> f64 {
         let most = self.max_buckets() as f64;
         let adds = |known| (most * power_of_half(known) - 1.0).max(0.0);

@@ -13,9 +13,9 @@
 //! decision that the item has no entry is made under both stripes, as in `insert_if_absent`: so an item that was seen
 //! within the window has one entry.
 //!
-//! An insert that finds the present stamp takes no lock. It reads the clock before the words: so it has seen the removal
-//! of the entries that got the same stamp N generations ago. It reads the clock again after the words: if the clock has
-//! moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
+//! An insert that finds the present stamp takes no lock. It reads the clock before the words: so it has seen the
+//! removal of the entries that got the same stamp N generations ago. It reads the clock again after the words: if the
+//! clock has moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
 //!
 //! **Advance.** It first removes the entries of the oldest generation, which have the stamp that comes next. Then it
 //! publishes the next generation. Nobody stores this stamp in between, so no move drops an entry after that, and step 6
