@@ -1106,8 +1106,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     forward_to_inner! {
         /// Returns the maximum capacity: the number of items, of all generations together, that the filter holds at its
-        /// maximum size. The builder was [given](crate::Builder::max_capacity) this number; otherwise it is what a
-        /// filter with this number of generations can reach.
+        /// maximum size. The builder was [given](crate::Builder::max_capacity) this number, or a
+        /// [budget](crate::Builder::memory_bytes) has room for it; otherwise it is what a filter with this number of
+        /// generations can reach.
         ///
         /// # Examples
         ///

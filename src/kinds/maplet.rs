@@ -1159,8 +1159,8 @@ impl<L: Storage, S> Maplet<L, S> {
 impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     forward_to_inner! {
         /// Returns the maximum capacity: the number of pairs that the maplet holds at its maximum size. The builder was
-        /// [given](crate::Builder::max_capacity) this number; otherwise it is what a maplet with such
-        /// [values](CuckooMaplet#layouts) can reach.
+        /// [given](crate::Builder::max_capacity) this number, or a [budget](crate::Builder::memory_bytes) has room for
+        /// it; otherwise it is what a maplet with such [values](CuckooMaplet#layouts) can reach.
         ///
         /// # Examples
         ///
