@@ -64,8 +64,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # What blocks
 ///
-/// Where a cell says *as `insert`*, the row of that operation applies: of this table or of the [table of the
-/// crate](crate#what-blocks-on-whom-and-how-long).
+/// Where a cell says *as `insert`*, the row of that operation applies: of this table or of the [table of
+/// filters](crate::design#what-each-operation-waits-for).
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
@@ -318,8 +318,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
     ///
     /// Waits while another thread writes to one of the two groups of buckets of the key. It takes no lock if the pair
-    /// is absent, unless fingerprints of its version group are being moved, or something of the key may be stashed: see
-    /// [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// is absent, unless meanwhile a fingerprint of its version group is moved, or the
+    /// [stash](crate#what-finds-no-room) is resized. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -383,8 +383,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// loses its value.
     ///
     /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
-    /// unless something of its version group is stashed, or other threads move pairs of the group during each of 64
-    /// attempts. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// unless (a) a pair of this key, or of a key that collides with it, is stashed, (b) the stash is resized during
+    /// the call, or (c) other threads move pairs of its version group during each of 64 attempts. See [what
+    /// blocks](CuckooMaplet#what-blocks).
     ///
     /// # Errors
     ///
@@ -563,8 +564,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// another key, which then loses its value: see [the checklist](crate#if-a-lookup-misses-what-you-inserted).
     ///
     /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
-    /// unless something of its version group is [stashed](crate#what-finds-no-room), or other threads move pairs of the
-    /// group during each of 64 attempts. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// unless (a) a pair of this key, or of a key that collides with it, is [stashed](crate#what-finds-no-room), (b)
+    /// the stash is resized during the call, or (c) other threads move pairs of its version group during each of 64
+    /// attempts. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -1157,8 +1159,8 @@ impl<L: Storage, S> Maplet<L, S> {
 impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     forward_to_inner! {
         /// Returns the maximum capacity: the number of pairs that the maplet holds at its maximum size. The builder was
-        /// [given](crate::Builder::max_capacity) this number; otherwise it is what a maplet with such
-        /// [values](CuckooMaplet#layouts) can reach.
+        /// [given](crate::Builder::max_capacity) this number, or a [budget](crate::Builder::memory_bytes) has room for
+        /// it; otherwise it is what a maplet with such [values](CuckooMaplet#layouts) can reach.
         ///
         /// # Examples
         ///

@@ -9,7 +9,7 @@
 use super::share;
 use crate::layout::{LayoutId, Properties};
 
-/// The memory of a stashed entry, in bits: at about half of all sizes of a stash, an entry takes more.
+/// The memory of a stashed entry, in bits: about what an entry takes at half of all sizes of a stash.
 const STASHED_BITS: u128 = 160;
 
 /// The number of slots per bucket of the first row of each table.
