@@ -1,8 +1,8 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
 //! It answers "is x in the set?" with few false positives and no false negatives. The default layout takes 17 bits
-//! per item, or 21 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of a
-//! database, a disk or another machine, it skips lookups of keys that do not exist.
+//! per item, or 21 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of
+//! a database, a disk or another machine, it skips lookups of keys that do not exist.
 //!
 //! ```
 //! use coucal::GrowableCuckooFilter;
@@ -189,8 +189,8 @@
 //! [`CuckooFilter::snapshot`] takes an image of a filter [at one instant](design#the-image-of-a-snapshot).
 //! [`CuckooFilter::restore`] makes a filter from [its bytes](Snapshot::as_bytes), on any machine, and
 //! [`CuckooFilter::merge`] adds the items of another filter. Build a filter that must outlive its process with a
-//! [`StableHashBuilder`] or a [`KeyedHashBuilder`]: the random seed of the default hasher is lost when the process ends.
-//! [`Snapshot`] has its bytes and memory.
+//! [`StableHashBuilder`] or a [`KeyedHashBuilder`]: the random seed of the default hasher is lost when the process
+//! ends. [`Snapshot`] has its bytes and memory.
 //!
 //! # Limits
 //!
