@@ -1,8 +1,8 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
-//! It answers "is x in the set?" with few false positives and no false negatives, in 17 bits per item, or 21 if it
-//! [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of a database, a disk or
-//! another machine, it skips lookups of keys that do not exist.
+//! It answers "is x in the set?" with few false positives and no false negatives. The default layout takes 17 bits
+//! per item, or 21 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of
+//! a database, a disk or another machine, it skips lookups of keys that do not exist.
 //!
 //! ```
 //! use coucal::GrowableCuckooFilter;
@@ -24,8 +24,8 @@
 //! # Filter, maplet or expiring filter?
 //!
 //! A [`CuckooFilter`] answers "is x in the set?". A [`CuckooMaplet`] stores a small value with each key, and answers
-//! "which values may x have?": one maplet replaces a filter for each of 64 partitions. Each bit of a value doubles the
-//! false answers, so use a filter where yes or no is enough.
+//! "which values may x have?": one maplet replaces a filter for each of 64 partitions. In a table of the same size,
+//! each bit of a value doubles the false answers, so use a filter where yes or no is enough.
 //!
 //! ```
 //! use coucal::CuckooMaplet;
@@ -93,8 +93,8 @@
 //! # The type of a filter
 //!
 //! The parameters are a layout, [`Fp16x4`] by default, and a hasher; not the items. So a field is a `CuckooFilter`, or
-//! a `CuckooFilter<Fp16x4, RandomState>`. Growing maplets and expiring filters have [`AnyLayout`] by default:
-//! `GrowableCuckooMaplet<AnyLayout, RandomState>`. The types of the last column have only the hasher.
+//! a `CuckooFilter<Fp16x4, RandomState>`. Maplets and expiring filters that grow have [`AnyLayout`] by
+//! default: `GrowableCuckooMaplet<AnyLayout, RandomState>`. The types of the last column have only the hasher.
 //!
 //! | | of fixed size | growing | layout chosen at run time |
 //! |---|---|---|---|
@@ -136,9 +136,9 @@
 //!
 //! # Guarantees
 //!
-//! * **Wait-free lookups.** [`contains`](CuckooFilter::contains) takes a bounded number of steps, even if a writer is
-//!   stopped forever in the middle of a move. It takes no lock and writes nothing, with one exception: it counts an
-//!   [inconclusive](Stats::inconclusive_lookups) answer.
+//! * **Wait-free lookups.** [`contains`](CuckooFilter::contains) takes a bounded number of steps, whatever other
+//!   threads do, even if a writer is stopped forever in the middle of a move. It takes no lock and writes nothing, with
+//!   one exception: it counts an [inconclusive](Stats::inconclusive_lookups) answer.
 //! * **No false negatives.** Every lookup finds an item whose insert returned and which nobody removed, also while
 //!   other inserts move it. (Some uses [break this](#if-a-lookup-misses-what-you-inserted).)
 //! * **Nothing is lost.** An operation that fails changes nothing.
@@ -188,15 +188,17 @@
 //!
 //! [`CuckooFilter::snapshot`] takes an image of a filter [at one instant](design#the-image-of-a-snapshot).
 //! [`CuckooFilter::restore`] makes a filter from [its bytes](Snapshot::as_bytes), on any machine, and
-//! [`CuckooFilter::merge`] adds the items of another filter. Use a [`StableHashBuilder`] or a [`KeyedHashBuilder`] for
-//! these: the random seed of the default hasher is lost when the process ends. [`Snapshot`] has its bytes and memory.
+//! [`CuckooFilter::merge`] adds the items of another filter. Build a filter that must outlive its process with a
+//! [`StableHashBuilder`] or a [`KeyedHashBuilder`]: the random seed of the default hasher is lost when the process
+//! ends. [`Snapshot`] has its bytes and memory.
 //!
 //! # Limits
 //!
 //! * **Only a [growing](#growth) filter grows**, up to its end. Otherwise, and there, an insert returns
 //!   [`Full`](Error::Full), of an expiring filter [`WindowFull`](Error::WindowFull), and the caller decides: remove
 //!   items, or [rebuild](cookbook#rebuild-and-swap).
-//! * **Remove only what was inserted**: any other removal may remove the copy of another item, which is then missed.
+//! * **Remove only what was inserted**, once for each insert that succeeded: any other removal may remove the copy of
+//!   another item, which is then missed, as when [`insert_if_absent` and `remove`](#which-insert) are combined.
 //! * **Some answers are not of one instant.** [`len`](CuckooFilter::len), and every figure that is computed from it, is
 //!   exact only while no thread writes. A batch is one operation for each item. During a
 //!   [`clear`](CuckooFilter::clear), lookups may find some items and miss others. [`Full`](Error::Full) may count items
@@ -236,8 +238,8 @@
 //! | operation | waits for |
 //! |---|---|
 //! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
-//! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; for a stashed item also writers in the stash, and the allocator |
-//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, and the allocator; at up to five sizes, every stripe |
+//! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
+//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear` | each other, growth, `remove_value`, `advance`, and every stripe |
 //!
 //! [Another table](design#what-each-operation-waits-for) has all cases, and says what each operation holds.
@@ -249,7 +251,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `serde` | a [`Snapshot`], views, and filters, maplets and expiring filters with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as the bytes of a [snapshot](#snapshots). With another seed, a [clock](Builder::every) or [`forget_oldest_when_full`](Builder::forget_oldest_when_full), it is an error: serialize the `snapshot()`. A view is deserialized with the hasher `H::default()` |
+//! | `serde` | a [`Snapshot`], views, and filters, maplets and expiring filters with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as the bytes of a [snapshot](#snapshots). With another seed, a [clock](Builder::every) or [`forget_oldest_when_full`](Builder::forget_oldest_when_full), it is an error: serialize the `snapshot()`. A view is deserialized with the hasher `H::default()`, so only from the bytes of a filter with this hasher |
 //! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter). Otherwise nothing |
 //!
 //! Neither is on by default.

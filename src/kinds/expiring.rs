@@ -80,8 +80,8 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # What blocks
 ///
-/// Where a cell says *as `insert_if_absent`*, the row of that operation applies: of the [table of
-/// filters](crate::design#what-each-operation-waits-for), or for `get`, `replace` and `remove_value` of the table of
+/// Where a cell says *as `insert_if_absent`*, the row of that operation applies: of the [table of all
+/// operations](crate::design#what-each-operation-waits-for), or for `get`, `replace` and `remove_value` of the table of
 /// [maplets](crate::CuckooMaplet#what-blocks).
 ///
 /// | operation | waits for | holds |

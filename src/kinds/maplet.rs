@@ -64,8 +64,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # What blocks
 ///
-/// Where a cell says *as `insert`*, the row of that operation applies: of this table or of the [table of
-/// filters](crate::design#what-each-operation-waits-for).
+/// Where a cell says *as `insert`*, the row of that operation applies: of this table or of the [table of all
+/// operations](crate::design#what-each-operation-waits-for).
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
