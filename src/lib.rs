@@ -1,8 +1,8 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
-//! It answers "is x in the set?" with few false positives and no false negatives, in 17 bits per item, or 22 if it
-//! [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of a slow store, it skips
-//! lookups of keys that do not exist.
+//! It answers "is x in the set?" with few false positives and no false negatives. The default layout takes 17 bits
+//! per item, or 22 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of
+//! a database, a disk or another machine, it skips lookups of keys that do not exist.
 //!
 //! ```
 //! use coucal::GrowableCuckooFilter;
@@ -24,8 +24,8 @@
 //! # Filter, maplet or expiring filter?
 //!
 //! A [`CuckooFilter`] answers "is x in the set?". A [`CuckooMaplet`] stores a small value with each key, and answers
-//! "which values may x have?": one maplet replaces 64 filters for 64 partitions. Each bit of a value doubles the false
-//! answers, so use a filter if yes or no is enough.
+//! "which values may x have?": one maplet replaces a filter for each of 64 partitions. In a table of the same size,
+//! each bit of a value doubles the false answers, so use a filter where yes or no is enough.
 //!
 //! ```
 //! use coucal::CuckooMaplet;
@@ -95,9 +95,9 @@
 //!
 //! # The type of a filter
 //!
-//! The parameters are a layout and a hasher, and not the items. So a field is a `CuckooFilter`, or a
-//! `CuckooFilter<Fp16x4, RandomState>`. The default layout is [`Fp16x4`], or [`AnyLayout`] for growing maplets and
-//! growing expiring filters. The types in the last column have only the hasher.
+//! The parameters are a layout, [`Fp16x4`] by default, and a hasher; not the items. So a field is a `CuckooFilter`, or
+//! a `CuckooFilter<Fp16x4, RandomState>`. Maplets and expiring filters that grow have [`AnyLayout`] by
+//! default: `GrowableCuckooMaplet<AnyLayout, RandomState>`. The types of the last column have only the hasher.
 //!
 //! | | of fixed size | growing | layout chosen at run time |
 //! |---|---|---|---|
@@ -199,7 +199,7 @@
 //!   [`Full`](Error::Full), or [`WindowFull`](Error::WindowFull): [what to do](cookbook#when-the-filter-is-full).
 //! * **Some answers are not of one instant.** [`len`](CuckooFilter::len), and every figure computed from it, is exact
 //!   only while no thread writes. A batch is one operation for each item. During a [`clear`](CuckooFilter::clear),
-//!   lookups find some items and miss others.
+//!   lookups find some items and miss others. [`Full`](Error::Full) may count items that other threads remove meanwhile.
 //! * **Items are equal if their hashes are equal.** `"egg"` and `String::from("egg")` are one key, `"egg"` and `b"egg"`
 //!   two. Whether `7_u32` and `7_u64` are one depends on the hasher. So use [one type](cookbook#keys-of-several-types)
 //!   for the keys of a filter.
@@ -233,8 +233,8 @@
 //! | operation | waits for |
 //! |---|---|
 //! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
-//! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; for a stashed item also writers in the stash, and the allocator |
-//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, and the allocator; at up to five sizes, every stripe |
+//! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
+//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear` | each other, growth, `remove_value`, `advance`, and every stripe |
 //!
 //! Other tables have [all cases](design#what-each-operation-waits-for), [maplets](CuckooMaplet#what-blocks) and
@@ -245,8 +245,8 @@
 //!
 //! | feature (off by default) | what it adds |
 //! |---|---|
-//! | `serde` | a [`Snapshot`], views, and filters with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as [snapshots](#snapshots). Other seeds, and expiring filters that end generations by themselves, are an error: serialize the `snapshot()` |
-//! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter) |
+//! | `serde` | a [`Snapshot`], views, and filters, maplets and expiring filters with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as the bytes of a [snapshot](#snapshots). Other seeds, and expiring filters that end generations by themselves, are an error: serialize the `snapshot()`. A view is deserialized with the hasher `H::default()`, so only from the bytes of a filter with this hasher |
+//! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter). |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]
 

@@ -208,8 +208,8 @@ impl Flag {
     }
 }
 
-/// loom's mutex in place of the lock of this crate, which has models of its own. Waiters that loom knows cost a model
-/// far fewer executions than waiters that try again and again. The mutex holds whether the lock is retired.
+/// loom's mutex in place of the lock of this crate, which has models of its own. A thread that loom knows to be waiting
+/// costs a model far fewer executions than one that tries again and again. The mutex holds whether the lock is retired.
 pub(crate) struct Lock(loom::sync::Mutex<bool>);
 
 impl Lock {

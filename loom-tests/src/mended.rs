@@ -52,7 +52,7 @@ const SCHEDULER: &str = "src/rt/scheduler.rs";
 const SYNC_MUTEX: &str = "src/sync/mutex.rs";
 
 /// Additions: a second mode, which runs every schedule within the bound, and against which the first one is tested. And
-/// each execution uses the stacks of the one before, which saves more than half of the time of a model.
+/// each execution uses the stacks of the one before, which saves half of the time of a model or more.
 const ADDITIONS: &[Change] = changes! {
     MODEL Builder: add "
         /// Tries each thread that can go on at each point, while the bound of preemptions allows it.

@@ -141,8 +141,8 @@ impl Source {
         text
     }
 
-    /// Returns each ordering made weaker: if it is `SeqCst`, first to Acquire and Release, and then to Relaxed. A
-    /// fence is removed.
+    /// Returns each ordering made weaker: if it is `SeqCst`, first to Acquire, Release or both. Then each becomes
+    /// Relaxed, or if it is that of a fence, the fence is removed.
     pub fn weakenings(&self) -> Result<&[Weakening]> {
         match &self.unknown {
             Some(unknown) => Err(format!("no ordering is looked for in {unknown}").into()),

@@ -63,10 +63,10 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 /// * **Remembered**: an item outlives the N - 1 calls of `advance` that follow its insert. (Exactly: let n calls of
 ///   `advance` have returned when the insert was called. Then the item is found from the return of the insert until
 ///   call n + N of `advance` begins. Every lookup finds it, whatever other threads do.)
-/// * **Forgotten**: after N calls of `advance` that began when its insert had returned, an item is found no more often
-///   than one that was never inserted, unless it was inserted again. One exception: in a growing filter, an item that
-///   was inserted when the filter was much smaller is found several times as often. The reason: another item may have
-///   been taken for it, and then their common entry is remembered as long as that other item.
+/// * **Forgotten**: when N calls of `advance` that began after the return of its insert have returned, an item is found
+///   no more often than one that was never inserted, unless it was inserted again. One exception: in a growing filter,
+///   an item that was inserted when the filter was much smaller is found several times as often. The reason is that
+///   another item was taken for it; its entry is remembered as long as that other item.
 /// * **Few others**: an item that was not seen is found at the [rate](ExpiringCuckooFilter::false_positive_rate) of a
 ///   maplet. Only the items of the window determine this rate. [`insert`](ExpiringCuckooFilter::insert) makes the same
 ///   mistake: it takes such an item for seen. In a growing filter, the rate is
@@ -85,9 +85,9 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # What blocks
 ///
-/// A cell with *as `insert_if_absent`* refers to the row of that operation. The rows of `get`, `replace` and
-/// `remove_value` are in the table of [maplets](crate::CuckooMaplet#what-blocks), all others in the [table of all
-/// operations](crate::design#what-each-operation-waits-for).
+/// Where a cell says *as `insert_if_absent`*, the row of that operation applies: of the [table of all
+/// operations](crate::design#what-each-operation-waits-for), or for `get`, `replace` and `remove_value` of the table of
+/// [maplets](crate::CuckooMaplet#what-blocks).
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
@@ -96,7 +96,7 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
 /// | `insert`, item of the present generation | nobody; as `get` if the item is moved meanwhile, or if something of its version group (one of at most 1,024 groups of items) is stashed | nothing |
 /// | `insert` of any other item, `insert_if_absent` | as `insert_if_absent`; for an item of an older generation as `replace`; again if another thread changed the item first | the same |
 /// | `advance` | as `remove_value` | the same |
-/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N generations have passed. If another thread advances already: nobody if that thread ends one generation, and that thread if it ends several | the same |
+/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N generations have passed. If another thread advances already: nobody if it ends one generation, or that thread if it ends several | the same |
 ///
 /// # Why nothing can be removed
 ///
@@ -1239,8 +1239,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     forward_to_inner! {
         /// Returns the maximum capacity: the number of items, of all generations together, that the filter holds at its
-        /// maximum size. It is the number that was passed to [`max_capacity`](crate::Builder::max_capacity) of the
-        /// builder. Without such a call, it is the number that a filter with this number of generations can reach.
+        /// maximum size. The builder was [given](crate::Builder::max_capacity) this number, or a
+        /// [budget](crate::Builder::memory_bytes) has room for it; otherwise it is what a filter with this number of
+        /// generations can reach.
         ///
         /// # Examples
         ///
@@ -1276,8 +1277,9 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::AboveMaxCapacity`], [`Error::OutOfMemory`] and [`Error::Full`], in the cases that
-    /// [`CuckooFilter::reserve`](crate::CuckooFilter::reserve) lists.
+    /// [`Error::AboveMaxCapacity`] and [`Error::OutOfMemory`], in the cases that
+    /// [`CuckooFilter::reserve`](crate::CuckooFilter::reserve) lists. [`Error::Full`] if the filter has grown as far as
+    /// it can and has no room for these items.
     ///
     /// # Examples
     ///

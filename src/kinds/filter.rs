@@ -136,8 +136,8 @@ impl<L: Storage, S> Filter<L, S> {
     /// Waits for other threads that write to the same stripes (groups of buckets). It holds one lock for a few
     /// instructions, or two locks for each kick if both buckets are full. If no kicks make room, the item goes to the
     /// [stash](crate#what-finds-no-room), which at times allocates memory. In a growing filter, some inserts split a
-    /// few buckets, and a few of these allocate memory. The table of [what
-    /// blocks](crate::design#what-each-operation-waits-for) has all cases.
+    /// few buckets, and a few of these allocate memory. The [table of what each operation waits
+    /// for](crate::design#what-each-operation-waits-for) has all cases.
     ///
     /// # Errors
     ///
@@ -225,10 +225,9 @@ impl<L: Storage, S> Filter<L, S> {
     /// table](crate#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
     ///
     /// Waits for other threads that write to the stripe of the item's bucket: see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) the
-    /// [stash](crate#what-finds-no-room) has an entry that this call cannot tell from the item without a lock, or (b)
-    /// other threads move fingerprints of the item's version group (one of at most 1,024 groups of items) during each
-    /// of 64 attempts.
+    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) something of
+    /// the item's version group is [stashed](crate#what-finds-no-room), and the stash is resized during the call, or
+    /// (b) other threads move fingerprints of the group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -250,9 +249,9 @@ impl<L: Storage, S> Filter<L, S> {
     /// Returns the number of copies of `item`, including copies of items that collide with it.
     ///
     /// Waits for other threads that write to the stripes of the item's two buckets: see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) the
-    /// [stash](crate#what-finds-no-room) has an entry that this call cannot tell from the item without a lock, or (b)
-    /// another thread is moving a fingerprint of the item's version group (one of at most 1,024 groups of items).
+    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) something of
+    /// the item's version group is [stashed](crate#what-finds-no-room), and the stash is resized during the call, or
+    /// (b) another thread is moving a fingerprint of the group.
     ///
     /// # Examples
     ///
@@ -790,8 +789,8 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         /// Returns the maximum capacity: the number of items that the filter holds at its maximum size. It is the
         /// number that was passed to [`max_capacity`](crate::Builder::max_capacity) of the builder.
         ///
-        /// Without such a call, it is the number of items that 2^44 slots hold: more than 2^43. See
-        /// [growth](crate#growth).
+        /// Without such a call, it is the number of items for which a [budget](crate::Builder::memory_bytes) has room;
+        /// without a budget, the number that 2^44 slots hold: more than 2^43. See [growth](crate#growth).
         ///
         /// # Examples
         ///
@@ -849,7 +848,7 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
     /// * [`Error::AboveMaxCapacity`] if the filter would then hold more than [`max_capacity`](Self::max_capacity)
     ///   items. Nothing has changed.
     /// * [`Error::OutOfMemory`], before it grows, if the allocator has no memory for these items.
-    /// * [`Error::Full`] if it has grown to its maximum size and still has no room for them, because merges of much
+    /// * [`Error::Full`] if it has grown as far as it can and still has no room for them, because merges of much
     ///   smaller filters have [doubled](crate#growth) too many entries.
     ///
     /// # Examples
@@ -909,8 +908,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time. Once, at the end,
     /// writers wait while every lock is taken: a fraction of a millisecond, whatever the size of the filter. They wait
     /// longer only if this thread is preempted while it holds a lock, or if a large [stash](crate#what-finds-no-room)
-    /// changes while it is copied. Another call of `snapshot` waits until this one has ended. The table of [what
-    /// blocks](crate::design#what-each-operation-waits-for) has all cases.
+    /// changes while it is copied. Another call of `snapshot` waits until this one has ended. The [table of what each
+    /// operation waits for](crate::design#what-each-operation-waits-for) has all cases.
     ///
     /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry. The [`Snapshot`]
     /// keeps half of this memory. A large table takes two to three times as long as a copy of it to new memory: 240 ms
@@ -1059,9 +1058,9 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// * If the merge may fail, do not rely on an [`insert_if_absent`](Self::insert_if_absent) that returned
     ///   `Ok(false)` meanwhile: it may have seen an item that the merge then removed.
     ///
-    /// It waits for another `snapshot` of `other`, and for another `merge` or a `clear` of this filter. Then, for each
-    /// item, it waits for other threads that write to the same stripes: see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long).
+    /// It waits for the same threads as a `snapshot` of `other`. Then it waits for another `merge` into this filter,
+    /// for a `clear` of it, and for the end of a `snapshot` of it. Then, for each item, it waits for other threads that
+    /// write to the same stripes: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///

@@ -64,7 +64,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # What blocks
 ///
-/// A cell with *as `insert`* refers to the row of that operation, here or in the [table of all
+/// Where a cell says *as `insert`*, the row of that operation applies: of this table or of the [table of all
 /// operations](crate::design#what-each-operation-waits-for).
 ///
 /// | operation | waits for | holds |
@@ -322,9 +322,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns the number of copies of the pair of `key` and `value`, false positives of this pair included. (For a
     /// value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
     ///
-    /// Waits while another thread writes to the stripes of the two buckets of the key. It takes no lock if the pair is
-    /// absent, unless (a) fingerprints of its version group are being moved, or (b) something of the key may be
-    /// stashed: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread writes to one of the two groups of buckets of the key. It takes no lock if the pair
+    /// is absent, unless meanwhile a fingerprint of its version group is moved, or the
+    /// [stash](crate#what-finds-no-room) is resized. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -387,9 +387,10 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Replace only pairs that were inserted. A pair that was never inserted may collide with a pair of another key:
     /// then the other key loses its value.
     ///
-    /// Waits while another thread writes to the stripe of the pair. It takes no lock if there is no such pair, unless
-    /// (a) something of its version group is stashed, or (b) other threads move pairs of the group during each of 64
-    /// attempts: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
+    /// unless (a) a pair of this key, or of a key that collides with it, is stashed, (b) the stash is resized during
+    /// the call, or (c) other threads move pairs of its version group during each of 64 attempts. See [what
+    /// blocks](CuckooMaplet#what-blocks).
     ///
     /// # Errors
     ///
@@ -569,9 +570,10 @@ impl<L: Storage, S> Maplet<L, S> {
     /// pair of another key: then the other key loses its value. [A table](crate#if-a-lookup-misses-what-you-inserted)
     /// has all causes of a false negative.
     ///
-    /// Waits while another thread writes to the stripe of the pair. It takes no lock if there is no such pair, unless
-    /// (a) something of its version group is [stashed](crate#what-finds-no-room), or (b) other threads move pairs of
-    /// the group during each of 64 attempts: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
+    /// unless (a) a pair of this key, or of a key that collides with it, is [stashed](crate#what-finds-no-room), (b)
+    /// the stash is resized during the call, or (c) other threads move pairs of its version group during each of 64
+    /// attempts. See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -1166,9 +1168,9 @@ impl<L: Storage, S> Maplet<L, S> {
 /// Growth.
 impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     forward_to_inner! {
-        /// Returns the maximum capacity: the number of pairs that the maplet holds at its maximum size. It is the
-        /// number that was passed to [`max_capacity`](crate::Builder::max_capacity) of the builder. Without such a
-        /// call, it is the number of pairs that a maplet with values of [this length](CuckooMaplet#layouts) can reach.
+        /// Returns the maximum capacity: the number of pairs that the maplet holds at its maximum size. The builder was
+        /// [given](crate::Builder::max_capacity) this number, or a [budget](crate::Builder::memory_bytes) has room for
+        /// it; otherwise it is what a maplet with such [values](CuckooMaplet#layouts) can reach.
         ///
         /// # Examples
         ///

@@ -271,7 +271,7 @@ impl Header {
         (self.hasher == hasher.check()).then_some(()).ok_or(Error::OtherHasher)
     }
 
-    /// Checks the first `encoded_len` bytes, which must exist: whether they are a table with this header.
+    /// Checks whether `bytes`, which must be exactly `encoded_len` bytes, are a table with this header.
     pub(crate) fn validate(&self, bytes: &[u8]) -> Result<(), Error> {
         let (before, end) = bytes.split_at(self.encoded_len() - CHECKSUM_BYTES);
         if end != checksum(before).to_le_bytes() {

@@ -16,7 +16,7 @@ impl From<NoMemory> for Error {
     }
 }
 
-/// Converts a number of words to `usize`. Returns an error if the address space cannot hold that many words.
+/// Converts a number of words to `usize`. Returns an error if the words exceed what the address space can hold.
 pub(crate) fn in_memory(words: u64) -> Result<usize, NoMemory> {
     const MOST: usize = isize::MAX as usize / size_of::<u64>();
     let bytes = usize::try_from(words).map_or(usize::MAX, |n| n.saturating_mul(size_of::<u64>()));

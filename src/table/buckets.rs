@@ -77,8 +77,8 @@ pub trait Buckets: Sized + Send + Sync {
     /// Returns the number of allocated bytes.
     fn heap_bytes(&self) -> usize;
 
-    /// Returns the most bytes that are allocated when there are `buckets` buckets, of a table that begins with `initial`
-    /// and ends with `max_buckets`.
+    /// Returns the most bytes that are allocated when there are `buckets` buckets, of a table that begins with
+    /// `initial` and ends with `max_buckets`.
     fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64;
 
     /// Returns the sizes with which the buckets were made.

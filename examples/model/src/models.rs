@@ -183,7 +183,9 @@ fn three_threads_with_two_inserts_each() {
             let filter = Arc::clone(&filter);
             loom::thread::spawn(move || (0..2_u64).for_each(|n| filter.insert(&(own, n)).unwrap()))
         };
-        [0, 1, 2].map(insert_two).map(|thread| thread.join().unwrap());
+        for thread in [0, 1, 2].map(insert_two) {
+            thread.join().unwrap();
+        }
     });
     let hundreds = (executions.expect("it passes") + 50) / 100;
     let said = format!("about {},{}00.", hundreds / 10, hundreds % 10);

@@ -27,14 +27,15 @@ const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 /// longer array replaces the words.
 pub(in crate::table) type Chunks = PieceArray<CHUNK_SHIFT>;
 
-/// The factor by which a short array becomes longer when a longer one replaces it. If the longer one is a whole chunk,
-/// the factor may be up to twice as large.
+/// The factor by which short words become longer when longer words replace them. If they would then be longer than half
+/// a chunk, a whole chunk replaces them instead: it is less than eight times as long as they are.
 const LENGTHENING: u64 = 4;
-/// The divisor of the words of a table that gives the words of its next slab. So a table has at most a 64th more words
-/// than it needs.
+/// The divisor of the words of a table that gives the words of its next slab. So a table with slabs of several chunks
+/// has about a 64th more words than it needs, at most. A table of fewer than `SLABS * SHORTEST_SLAB` words gets one
+/// chunk at a time.
 const SLABS: u64 = 64;
-/// Words in the shortest slab of several chunks: 128 KiB. For a slab of this length or more, allocators get memory from
-/// the system for this slab alone, and give it back when the slab is freed.
+/// Words in the shortest slab of several chunks: 128 KiB. For a slab of this length, allocators get memory from the
+/// system for this slab alone, and give it back when the slab is freed.
 const SHORTEST_SLAB: u64 = 1 << 14;
 /// Words in the longest slab that is added for growth: 32 MiB. glibc maps a slab of this length whatever was freed
 /// before. The places of its chunks are written in some microseconds.
@@ -104,7 +105,7 @@ impl<V: Values> GrowingBuckets<V> {
         self.changing.read.extent.store(extent.bits(), Ordering::SeqCst);
     }
 
-    /// Counts a load check that was in vain, because another thread splits.
+    /// Counts a load check that was in vain, because another thread holds the growth mutex.
     pub(in crate::table) fn miss(&self) {
         // Relaxed, here and below: a number that orders nothing.
         self.changing.missed.fetch_add(1, Ordering::Relaxed);

@@ -82,8 +82,8 @@ impl Versions {
     }
 
     /// Restores the version that [`read`](Self::read) returned to a lookup, from its [number](ReadVersion::number),
-    /// which a call takes in a register. Sets the bit of the stash: the lookup validates this version after it has read
-    /// the stash.
+    /// which a call takes in a register. The restored version has the bit of the stash set; the counter is not changed.
+    /// The lookup validates this version after it has read the stash.
     #[inline]
     pub(in crate::table) fn of_stashed(&self, group: usize, number: u64) -> ReadVersion<'_> {
         ReadVersion { counter: self.counter(group), version: number | STASHED }

@@ -81,6 +81,8 @@ impl<V: Values> GrowingBuckets<V> {
     /// load of the whole table is above the target. At any other size, the load of a sample is enough, and a sample may
     /// be fuller than the table: so [`Table::grow_for`] makes room up to a halt. The halts follow from sizes alone, so
     /// copies of a table grow alike.
+    ///
+    /// In a table whose sample [is exact](is_sample_exact), growth halts nowhere: then this returns `buckets`.
     fn next_halt(&self, buckets: u64) -> u64 {
         if is_sample_exact(buckets) || buckets == self.sizes.initial as u64 {
             return buckets;

@@ -50,7 +50,7 @@ fn count_opened(buckets: usize) {
 #[derive(Clone, Copy)]
 pub(in crate::table) struct Node {
     bucket: usize,
-    /// The slot of the parent's bucket whose entry would move here. No slot has more than 32 bits.
+    /// The bits of the slot of the parent's bucket whose entry would move here. No slot has more than 32 bits.
     moved: u32,
     parent: u16,
 }
