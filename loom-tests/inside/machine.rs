@@ -144,6 +144,14 @@ impl AtomicU64 {
     }
 }
 
+/// Loads a word that is stored only under a mutex, which the caller holds. It has only one value, so loom explores
+/// nothing here. A store without the mutex makes loom panic.
+#[allow(unsafe_code, reason = "loom's load that is no step of a model")]
+pub(crate) fn load_locked(word: &AtomicU64) -> u64 {
+    // SAFETY: loom's word is no memory that another thread may store to without loom.
+    unsafe { word.atomic.unsync_load() }
+}
+
 /// loom's atomic pointer.
 #[derive(Debug)]
 pub(crate) struct AtomicPtr<T>(loom::sync::atomic::AtomicPtr<T>);

@@ -964,6 +964,18 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 impl<L: Storage, S> ExpiringFilter<L, S> {
     #[inline]
     fn insert_with(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
+        if self.timer.is_some() || self.quota.is_some() {
+            return self.insert_and_advance(hash, stamping);
+        }
+        // `settle_quota` gives a quota to a filter that forgets the oldest items: so this one does not.
+        by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping))
+            .map_err(InsertError::of_window)
+    }
+
+    /// Inserts one item into a filter that ends generations by itself. Outlined: an insert into any other filter saves no
+    /// registers for it.
+    #[inline(never)]
+    fn insert_and_advance(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
         if self.quota.is_some() {
             return self.insert_as_batch(hash, stamping);
         }

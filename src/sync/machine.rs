@@ -72,6 +72,13 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Loads a word that is stored only under a mutex, which the caller holds.
+#[inline]
+pub(crate) fn load_locked(word: &AtomicU64) -> u64 {
+    // Relaxed: the mutex orders the accesses.
+    word.load(Ordering::Relaxed)
+}
+
 /// A number that orders nothing: all accesses are Relaxed.
 pub(crate) struct Count(AtomicU32);
 

@@ -197,11 +197,19 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         !self.stash_lacks(Key { entry, first, second })
     }
 
-    /// Calls `found` with the bits of each stashed entry of the item: of those with its value, or of those with any
-    /// value. Returns `false` if it may have missed some. Takes no lock.
+    /// Returns whether the stash holds an entry of the item, with its value or with any value. `None`: it may have missed
+    /// one. Takes no lock.
     #[inline]
-    pub(super) fn read_stash(self, key: Key, with_value: bool, mut found: impl FnMut(u32)) -> bool {
+    pub(super) fn stash_holds(self, key: Key, with_value: bool) -> Option<bool> {
         let query = self.query(key, with_value);
+        self.cells_of(self.group_of(key)).map_or(Some(false), |cells| cells.holds(query))
+    }
+
+    /// Calls `found` with the bits of each stashed entry of the item, with any value. Returns `false` if it may have
+    /// missed some. Takes no lock.
+    #[inline]
+    pub(super) fn read_stash(self, key: Key, mut found: impl FnMut(u32)) -> bool {
+        let query = self.query(key, false);
         let cells = self.cells_of(self.group_of(key));
         cells.is_none_or(|cells| cells.read(query, |each| found(each.entry.bits())))
     }

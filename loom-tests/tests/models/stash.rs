@@ -64,6 +64,8 @@ models_of_three! {
         => [maybe(insert_if_absent(x))] || [maybe(insert_if_absent(x.swapped()))], 590, 2;
     insert_if_absent_beside_an_insert: [x, _] = full::<L>()
         => [insert(x)] || [maybe(insert_if_absent(x.swapped()))], 590, 2;
+    insert_if_absent_of_a_stashed_item_beside_a_free_slot: [x, low] = room_for_one::<L>()
+        => [!insert_if_absent(x)] || [remove(low)], 10, 2;
     two_inserts_of_one_item_and_a_count: [x, _] = full::<L>()
         => [insert(x), maybe(count(x, 1))] || [insert(x)], 1100, 2;
     going_back_against_lookup: [x, low] = goes_back::<L>()
@@ -231,6 +233,8 @@ fn goes_back<M: Subject>() -> With<M, 2> {
 }
 
 /// Two buckets, full except for one slot. `x` is stashed.
+///
+/// `[x, low]`.
 ///
 /// `[x, low]`.
 fn room_for_one<L: Layout>() -> With<L, 2> {

@@ -84,13 +84,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     fn contains_inconclusive<const WITH_VALUE: bool>(self, place: Place, version: u64) -> bool {
         let key = self.geometry().key_of(place);
         let version = self.versions().of_stashed(self.geometry().version_group(key), version);
-        let mut found = false;
-        let is_complete = self.read_stash(key, WITH_VALUE, |_| found = true);
-        if found || is_complete && version.validate_with_stash() {
-            return found;
-        }
+        let held = self.stash_holds(key, WITH_VALUE);
+        let held = held.filter(|&held| held || version.validate_with_stash());
         let look = |_| self.look_once(key, WITH_VALUE);
-        (1..MAX_LOOKUP_ROUNDS).find_map(look).unwrap_or_else(|| {
+        held.or_else(|| (1..MAX_LOOKUP_ROUNDS).find_map(look)).unwrap_or_else(|| {
             // Relaxed: a number that orders nothing.
             self.shared.inconclusive.fetch_add(1, Ordering::Relaxed);
             true
@@ -102,10 +99,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     #[inline]
     fn look_once(self, key: Key, with_value: bool) -> Option<bool> {
         let version = self.versions().read(self.geometry().version_group(key));
-        let mut found = self.in_buckets(key, with_value);
-        let is_complete =
-            found || !version.any_stashed() || self.read_stash(key, with_value, |_| found = true);
-        (found || is_complete && version.validate_with_stash()).then_some(found)
+        let held = if self.in_buckets(key, with_value) {
+            Some(true)
+        } else if version.any_stashed() {
+            self.stash_holds(key, with_value)
+        } else {
+            Some(false)
+        };
+        held.filter(|&held| held || version.validate_with_stash())
     }
 
     /// Loads the words of these buckets.
@@ -304,7 +305,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         // After the words: see `stash`.
         let is_complete = !version.any_stashed()
             || self.stash_marks_lack(key)
-            || self.read_stash(key, KEY, |bits| add(&mut found, self.value_in(bits.into())));
+            || self.read_stash(key, |bits| add(&mut found, self.value_in(bits.into())));
         (is_complete && version.validate_with_stash()).then_some(found)
     }
 }

@@ -31,6 +31,7 @@
 
 pub(in crate::table) mod packing;
 
+use core::ops::ControlFlow;
 use core::{iter, mem};
 
 pub(crate) use self::packing::MAX_COPIES;
@@ -39,7 +40,7 @@ use crate::error::InsertError;
 use crate::layout::Slot;
 use crate::sync::array::{PieceArray, Words};
 use crate::sync::memory::{NoMemory, try_with_capacity};
-use crate::sync::{AtomicU64, Count, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU64, Count, Mutex, MutexGuard, Ordering, load_locked};
 use crate::table::placing::Found;
 use crate::table::placing::entry::Entry;
 use crate::table::placing::geometry::{self, Place};
@@ -172,12 +173,11 @@ impl Array<'_> {
 
     /// Returns the first word of a cell. The cell holds an entry unless the number of copies is 0.
     fn first(self, at: usize) -> u64 {
-        // Relaxed, here and below: all stores are under the mutex.
-        self.words.word(at).load(Ordering::Relaxed)
+        load_locked(self.words.word(at))
     }
 
     fn second(self, at: usize) -> u64 {
-        self.seconds.word(at).load(Ordering::Relaxed)
+        load_locked(self.seconds.word(at))
     }
 
     /// Returns the entry in a cell. If the cell holds none: the last entry that it held, with 0 copies.
@@ -204,7 +204,7 @@ impl Array<'_> {
     }
 
     fn head(self, line: usize) -> u64 {
-        self.heads.word(line).load(Ordering::Relaxed)
+        load_locked(self.heads.word(line))
     }
 
     /// Stores the head of a line. At every instant, its marks include those of all entries whose ways begin at the
@@ -432,16 +432,19 @@ impl Cells {
     #[cold]
     #[inline(never)]
     fn cells_lack(&self, position: u64, entry: Entry) -> bool {
-        let mut holds = false;
         let query = StashQuery { item: Place { position, entry }, mask: self.key };
-        self.read(query, |_| holds = true) && !holds
+        self.holds(query) == Some(false)
     }
 
-    /// Calls `found` with each entry that matches the query, the longest first.
-    fn scan(&self, lines: u64, query: StashQuery, mut found: impl FnMut(Match)) {
-        for entry in self.of_each_length(query.item.entry) {
-            self.scan_length(lines, entry, query, &mut found);
-        }
+    /// Calls `found` with each entry that matches the query, the longest first, until it returns `Break`.
+    fn scan(
+        &self,
+        lines: u64,
+        query: StashQuery,
+        mut found: impl FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut lengths = self.of_each_length(query.item.entry);
+        lengths.try_for_each(|entry| self.scan_length(lines, entry, query, &mut found))
     }
 
     /// As `scan`, but only for entries as long as `entry`.
@@ -451,8 +454,8 @@ impl Cells {
         lines: u64,
         entry: Entry,
         StashQuery { item, mask }: StashQuery,
-        mut found: impl FnMut(Match),
-    ) {
+        mut found: impl FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let position = prefix(item.position, entry.known());
         let (hash, sought) =
             (self.hash(name(entry), position), self.packing.sought(entry, position, mask));
@@ -474,13 +477,14 @@ impl Cells {
                     && (!is_wide(first) || self.second(at) == position)
                 {
                     let slot = Slot::new(self.packing.bits(first).into());
-                    found(Match { at, entry: Found { slot, known: entry.known() }, copies });
+                    found(Match { at, entry: Found { slot, known: entry.known() }, copies })?;
                 }
             }
             if head & passing(hash) == 0 {
                 break;
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// Returns the second word of a wide cell.
@@ -491,14 +495,30 @@ impl Cells {
         self.seconds.view().word(at).load(Ordering::Acquire)
     }
 
+    /// Returns whether an entry matches the query. `None`: it has seen none, and the number of lines has changed
+    /// meanwhile, so it may have missed one. Takes no lock.
+    pub(in crate::table) fn holds(&self, query: StashQuery) -> Option<bool> {
+        self.read_until(query, |_| ControlFlow::Break(())).map(|held| held.is_break())
+    }
+
     /// Calls `found` with each entry that matches the query. Returns `false` if the number of lines has changed
     /// meanwhile: then it may have missed some. Takes no lock.
-    pub(in crate::table) fn read(&self, query: StashQuery, found: impl FnMut(Match)) -> bool {
+    pub(in crate::table) fn read(&self, query: StashQuery, mut found: impl FnMut(Match)) -> bool {
+        self.read_until(query, |each| ControlFlow::Continue(found(each))).is_some()
+    }
+
+    /// Calls `found` with each entry that matches the query, until it returns `Break`. `None`: it did not, and the number
+    /// of lines has changed meanwhile.
+    fn read_until(
+        &self,
+        query: StashQuery,
+        found: impl FnMut(Match) -> ControlFlow<()>,
+    ) -> Option<ControlFlow<()>> {
         // Acquire: pairs with the store of `set_lines`. A thread that sees the number also sees the lines.
         let lines = self.lines.load(Ordering::Acquire);
-        self.scan(lines, query, found);
+        let ended = self.scan(lines, query, found);
         // Relaxed: the Acquire loads of heads and cells keep this load behind them.
-        self.lines.load(Ordering::Relaxed) == lines
+        (ended.is_break() || self.lines.load(Ordering::Relaxed) == lines).then_some(ended)
     }
 
     /// Returns the number of entries. May be stale: only for decisions that are right either way.
@@ -531,8 +551,7 @@ pub(in crate::table) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn lines(&self) -> u64 {
-        // Relaxed: stored under the mutex.
-        self.cells.lines.load(Ordering::Relaxed)
+        load_locked(&self.cells.lines)
     }
 
     fn array(&self) -> Array<'a> {
@@ -540,15 +559,16 @@ impl<'a> Writer<'a> {
     }
 
     /// Calls `found` with each entry that matches the query, the longest first.
-    pub(in crate::table) fn each(&self, query: StashQuery, found: impl FnMut(Match)) {
-        self.cells.scan(self.lines(), query, found);
+    pub(in crate::table) fn each(&self, query: StashQuery, mut found: impl FnMut(Match)) {
+        _ = self.cells.scan(self.lines(), query, |each| ControlFlow::Continue(found(each)));
     }
 
     /// Returns the longest entry that matches the query.
     pub(in crate::table) fn longest(&self, query: StashQuery) -> Option<Match> {
         let mut longest = None;
-        self.each(query, |found| {
-            longest.get_or_insert(found);
+        _ = self.cells.scan(self.lines(), query, |found| {
+            longest = Some(found);
+            ControlFlow::Break(())
         });
         longest
     }
@@ -637,9 +657,9 @@ impl<'a> Writer<'a> {
 
     /// Counts a new entry and its copies.
     fn count(&mut self, group: usize, Stashed { place, copies }: Stashed) {
-        // Relaxed, both: all stores are under the mutex.
-        let lengths = self.cells.lengths.load(Ordering::Relaxed);
+        let lengths = load_locked(&self.cells.lengths);
         let length = 1 << place.entry.known().saturating_sub(1);
+        // Relaxed: a reader that needs the length was told of the entry by another word.
         self.cells.lengths.store(lengths | length, Ordering::Relaxed);
         self.cells.entries.set(self.cells.entries.get() + 1);
         self.owned.of_groups[group] += 1;
@@ -648,8 +668,8 @@ impl<'a> Writer<'a> {
 
     fn count_copies(&mut self, more: usize) {
         self.owned.changes += 1;
-        // Relaxed, both: a number that orders nothing, stored under the mutex.
-        let copies = self.cells.copies.load(Ordering::Relaxed);
+        let copies = load_locked(&self.cells.copies);
+        // Relaxed: a number that orders nothing.
         self.cells.copies.store(copies + more as u64, Ordering::Relaxed);
     }
 
@@ -660,8 +680,8 @@ impl<'a> Writer<'a> {
         // SeqCst: the removal takes effect here, as a removal from a bucket does by the store of its word. Pairs with
         // the load in `scan`.
         array.set_fewer_copies(at, found.copies - copies, Ordering::SeqCst);
-        // Relaxed, both: a number that orders nothing, stored under the mutex.
-        let left = self.cells.copies.load(Ordering::Relaxed) - copies as u64;
+        let left = load_locked(&self.cells.copies) - copies as u64;
+        // Relaxed: a number that orders nothing.
         self.cells.copies.store(left, Ordering::Relaxed);
         if found.copies == copies {
             self.cells.entries.set(self.cells.entries.get() - 1);

@@ -250,9 +250,9 @@ pub const FAULTS: &[Fault] = faults! {
         => "stash::kick_in_the_group_against_lookup";
     store_absent: "an insert_if_absent does not ask whether the item is stashed"
         without "&& !may_be_stashed()"
-        => "stash::insert_if_absent_by_the_marks_beside_a_stashed_insert";
-    read: "a get does not look again at the number of lines"
-        replace "self.lines.load(Ordering::Relaxed) == lines" with "true"
+        => "stash::insert_if_absent_of_a_stashed_item_beside_a_free_slot";
+    read_until: "a search of the cells does not look again at the number of lines"
+        replace "self.lines.load(Ordering::Relaxed) == lines).then_some" with "true).then_some"
         => "stash::get_beside_doubling";
     forget_way: "one entry less, and no way passes the line"
         replace "self.cells.update_passing(array, home, passed);"
