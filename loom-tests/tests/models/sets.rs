@@ -16,9 +16,16 @@ models_of_three! {
 }
 
 mod growing {
+    use coucal::Growable;
+
     use super::*;
 
     growing_models! {
+        // The entry is in one of the two buckets, or in both.
+        entry_that_is_kicked: [moved, new, _] = one_hop::<Growable<L>>(0, 3)
+            => [insert(new)] || [may_hold(moved, 64)], 10, 2;
+        entry_that_is_kicked_the_other_way: [moved, new, _] = one_hop::<Growable<L>>(3, 0)
+            => [insert(new)] || [may_hold(moved, 64)], 10, 2;
         // An entry of another filter knows one bit, which tells its bucket before the split and not after it.
         part_of_what_stays: [_, stays] = one_split::<L>(0)
             => [split(1)] || [may_hold(stays, 1)], 500, 2;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
+use coucal::probe::Maplet;
 use coucal::{Growable, GrowingLayout, Layout};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom_tests::model::*;
@@ -36,6 +37,15 @@ growing_models! {
             [moved, new]
         },
     ) => [widen(), insert(new)] || [contains(moved)], 560, 2, narrow;
+    // Each round of the lookup looks in the stash: a later one may have the retired version.
+    kick_after_widening_with_something_stashed_against_get: [moved, new] = adding(
+        one_hop::<Maplet<Growable<L>>>(3, 0),
+        |s, [moved, new, _]| {
+            let stashed = s.item_of_group(0, 3, moved);
+            s.stash(&[stashed]);
+            [moved, new]
+        },
+    ) => [widen(), insert(new)] || [get(moved, [moved])], 560, 2, narrow;
     kick_beside_widening_against_lookup
     // An entry that moved under an old version is copied as it is.
     split_before_widening_against_lookup: [goes] = one_goes::<L>()

@@ -85,9 +85,11 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let key = self.geometry().key_of(place);
         let version = self.versions().of_stashed(self.geometry().version_group(key), version);
         let held = self.stash_holds(key, WITH_VALUE);
-        let held = held.filter(|&held| held || version.validate_with_stash());
+        if let Some(held) = held.filter(|&held| held || version.validate_with_stash()) {
+            return held;
+        }
         let look = |_| self.look_once(key, WITH_VALUE);
-        held.or_else(|| (1..MAX_LOOKUP_ROUNDS).find_map(look)).unwrap_or_else(|| {
+        (1..MAX_LOOKUP_ROUNDS).find_map(look).unwrap_or_else(|| {
             // Relaxed: a number that orders nothing.
             self.shared.inconclusive.fetch_add(1, Ordering::Relaxed);
             true

@@ -232,11 +232,6 @@ pub const FAULTS: &[Fault] = faults! {
     put_in_order: "an entry is stashed without its marks"
         without "array.set_head(home, array.head(home) | marks_of(hash));"
         => "stash::insert_known_to_a_lookup";
-    store: "a cell says that it has a second word before it has it"
-        replace "self.seconds.word(at).store(words[1], Ordering::Release);"
-        with "self.set_first(at, Packing::wide(words), Ordering::Release);
-            self.seconds.word(at).store(words[1], Ordering::Release);"
-        => "stash::insert_known_to_a_lookup stash::going_back_in_two_words_against_lookup stash::cell_of_two_words";
     forget_way: "one entry less, and its line has no marks"
         replace "self.cells.marks_from(array, home)" with "0" => "stash::passed_line_against_lookup";
     marks_from: "the marks of a line leave out entries that found no cell there"
@@ -579,7 +574,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "old.counter(group).load(Ordering::Relaxed) & !STASHED" with "old.counter(group).load(Ordering::Relaxed) & 0"
         => "widening::kick_after_widening_with_something_stashed";
     validate_with_stash: "a later round of a lookup validates a version that was replaced"
-        without "self.version != RETIRED &&" => STASH_AND_WIDENING;
+        without "self.version != RETIRED &&" => "widening::kick_after_widening_with_something_stashed_against_get";
 
     // Removing a value.
     remove_retiring: "a sweep publishes its value after it has locked each stripe"
@@ -667,7 +662,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "expiring::two_stamps_of_an_old_item expiring::two_inserts_of_what_is_swept";
     lacks_each: "an intersection does not validate the version of what it did not find"
         without "&& version.validate()"
-        => "sets::growing::part_of_what_goes sets::growing::intersection_beside_a_split";
+        => "sets::growing::entry_that_is_kicked";
     count: "two threads end generations by the number of their items at once"
         without "before < self.items &&" => "quota::two_new_items_of_two_generations";
     end_each: "what is stored while a thread ends a generation ends none"
@@ -684,7 +679,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "expiring::stamp_without_room_beside_an_advance last_resort::stamp_overtaken_in_every_attempt";
 
     // Time.
-    insert_with: "an insert looks at the time when it has stored its item"
+    insert_and_advance: "an insert looks at the time when it has stored its item"
         replace "self.advance_if_due();
         match by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping)) {"
         with "let ended = by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping));
