@@ -149,7 +149,9 @@ impl AtomicU64 {
 #[allow(unsafe_code, reason = "loom's load that is no step of a model")]
 pub(crate) fn load_locked(word: &AtomicU64) -> u64 {
     // SAFETY: loom's word is no memory that another thread may store to without loom.
-    unsafe { word.atomic.unsync_load() }
+    let value = unsafe { word.atomic.unsync_load() };
+    stepped(Step::Load);
+    value
 }
 
 /// loom's atomic pointer.

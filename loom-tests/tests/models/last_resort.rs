@@ -52,17 +52,29 @@ struct Seen {
     locks: AtomicUsize,
 }
 
+/// What the attempt before the slow path does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// The same as the others, except that it does not load the version: in a table of fixed size.
+    AsOthers,
+    /// In a growing table where the item has one entry: it loads only both words under its lock.
+    ComparesWords,
+    /// In a growing table where the item has several entries: it takes no lock.
+    TakesNoLock,
+}
+
 /// Calls `script` in every attempt of the next removal of this thread: with `true` when the attempt has seen its item,
 /// with the load of number `seen_at`; and with `false` when the next attempt begins. If that call returns `true`, it is
 /// the last resort. `script` also gets the number of attempts.
 fn overtake_removals(
     seen_at: isize,
+    first: First,
     mut script: impl FnMut(bool, usize) -> bool + 'static,
 ) -> Arc<Seen> {
     let seen = Arc::new(Seen::default());
     let counts = Arc::clone(&seen);
-    // The first attempt does not load the version.
-    let mut loads = 1;
+    // Without the version.
+    let mut loads = if first == First::TakesNoLock { 1 - seen_at } else { 1 };
     probe::after_each_step(move |step| match step {
         Step::Load => {
             loads += 1;
@@ -75,7 +87,11 @@ fn overtake_removals(
             }
         }
         // The lock of an attempt. The attempt loads some words and the version once more, and fails.
-        Step::Lock if loads >= seen_at => loads = 1 - seen_at,
+        Step::Lock if loads >= seen_at => {
+            let is_shorter =
+                first == First::ComparesWords && counts.attempts.load(Ordering::Relaxed) == 1;
+            loads = 1 - seen_at + isize::from(is_shorter);
+        }
         // A lock without a look before it: the last resort.
         Step::Lock => {
             counts.locks.fetch_add(1, Ordering::Relaxed);
@@ -95,7 +111,8 @@ fn removal<M: Subject>(setup: Setup<M>, buckets: (usize, usize), splits: usize) 
         // At the start the item is in 0.
         let mut there_and_back = ThereAndBack::new(t, new, back);
         // The version and both words are loaded, and in a growing table the extent.
-        let seen = overtake_removals(3 + splits.cast_signed(), move |is_seen, attempts| {
+        let first = if splits > 0 { First::ComparesWords } else { First::AsOthers };
+        let seen = overtake_removals(3 + splits.cast_signed(), first, move |is_seen, attempts| {
             let is_last = !is_seen && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS;
             if is_seen {
                 there_and_back.go();
@@ -105,7 +122,7 @@ fn removal<M: Subject>(setup: Setup<M>, buckets: (usize, usize), splits: usize) 
             is_last
         });
         assert!(t.remove(moved));
-        seen.assert_last_resort_of_a_removal(2 + 2 * splits);
+        seen.assert_last_resort_of_a_removal(1 + MAX_OPTIMISTIC_ATTEMPTS, 2 + 2 * splits);
     });
 }
 
@@ -176,10 +193,10 @@ fn overtake_inserts<M: Subject + 'static>(
 }
 
 impl Seen {
-    /// There is one attempt before the slow path. Then both stripes are locked, and not one alone; if one of the
-    /// buckets is split, those of both as they were, and of both as they are.
-    fn assert_last_resort_of_a_removal(&self, locks: usize) {
-        assert_eq!(self.attempts.load(Ordering::Relaxed), 1 + MAX_OPTIMISTIC_ATTEMPTS);
+    /// After this number of attempts under a lock, both stripes are locked, and not one alone; if one of the buckets is
+    /// split, those of both as they were, and of both as they are.
+    fn assert_last_resort_of_a_removal(&self, attempts: usize, locks: usize) {
+        assert_eq!(self.attempts.load(Ordering::Relaxed), attempts);
         assert_eq!(self.locks.load(Ordering::Relaxed), locks);
     }
 
@@ -285,7 +302,7 @@ fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
         let mut others = t.unrecorded();
         let mut is_gone = false;
         // The version, the extent and both words.
-        let seen = overtake_removals(4, move |is_seen, _| {
+        let seen = overtake_removals(4, First::TakesNoLock, move |is_seen, _| {
             if is_seen {
                 is_gone = others.remove(long);
                 assert!(is_gone);
@@ -297,7 +314,7 @@ fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
             false
         });
         assert!(t.remove(order(long)));
-        seen.assert_last_resort_of_a_removal(2);
+        seen.assert_last_resort_of_a_removal(MAX_OPTIMISTIC_ATTEMPTS, 2);
         probe::after_each_step(|_| {});
         assert!(t.contains(short));
     });

@@ -299,20 +299,27 @@ fn overtaken_get<M: IntoStorage>(setup: Setup<Maplet<M>>, buckets: (usize, usize
 
 /// A removal of xa in 0 is about to read its other bucket, 1. Then 1 is split, the last one of its level, and xb is
 /// stored there by the next level. By the level before it would not be an entry of x. There is a value all the time; a
-/// lookup may have read bucket 1 before.
+/// lookup may have read bucket 1 before. The first attempt of the removal fails, since it compares both words: another
+/// item is removed from bucket 1 when it has its lock.
 fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4).split(1);
     let low = setup.item(1, 0);
     // With a bit above, so that an entry of the next level does not look like one that knows nothing.
     let xa = setup.variant(low, 0, 1);
     let xb = setup.with_value(xa, 1);
-    setup.store(0, &[xa]);
+    let other = setup.item(1, 2);
+    setup.store(0, &[xa]).store(1, &[other]);
     setup.check_with(7400, 2, move |model| {
         let [reached, stored] = [0; 2].map(|_| Gate::new());
         let (reads, has_stored) = (Arc::clone(&reached), Arc::clone(&stored));
         model.thread(move |t| {
-            let mut since_lock = None;
+            let mut others = t.unrecorded();
+            let (mut fails, mut since_lock) = (true, None);
             probe::after_each_step(move |step| match (step, &mut since_lock) {
+                (Step::Lock, None) if fails => {
+                    fails = false;
+                    assert!(others.remove(other));
+                }
                 (Step::Lock, None) => since_lock = Some(0),
                 (Step::Load, Some(loads)) => {
                     *loads += 1;
@@ -325,6 +332,8 @@ fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
                 _ => {}
             });
             assert!(t.remove(xa));
+            probe::after_each_step(|_| {});
+            assert!(t.unrecorded().insert(other));
         });
         model.thread(move |t| {
             reached.wait();

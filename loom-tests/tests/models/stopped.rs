@@ -16,11 +16,11 @@ models! {
         let hops = two_hops::<L>((3, 0), (2, 3));
         adding(hops, |_, [near, far, new, low, high]| [near, far, low, high, new])
     }, |t, new| assert!(t.insert(new)));
-    // Two locks, the lengths and the copies, two words of a cell, the tags, the marks and the version.
+    // Two locks, the lengths and the copies, a cell, the head of its line and the version.
     writer_stopped_at_each_step_of_an_insert_into_the_stash = stopped_at_each_step(
-        9, STEPS_WITH_STASH, beside_what_is_stashed::<L>, |t, x| assert!(t.insert(x)),
+        7, STEPS_WITH_STASH, beside_what_is_stashed::<L>, |t, x| assert!(t.insert(x)),
     );
-    // Two locks, the version, the cell, the copies and the marks.
+    // Two locks, the version, the cell, the copies and the head of its line.
     writer_stopped_at_each_step_of_a_removal_from_the_stash = stopped_at_each_step(
         6, STEPS_WITH_STASH, || storing(beside_what_is_stashed::<L>(), |s, [.., x]| s.stash(&[x])),
         |t, x| assert!(t.remove(x)),
@@ -55,7 +55,8 @@ growing_models! {
     insert_beside_a_snapshot_and_an_allocation
 }
 
-/// The number of rounds of a lookup. In each it reads a version, two words, and the version again.
+/// The number of rounds of a lookup. In each it reads a version, two words, and the version again. The first round reads
+/// the version once more, after a look in the stash.
 const ROUNDS: usize = 8;
 const STEPS: usize = 4;
 /// The number of steps in a growing table, where a lookup also reads the extent.
@@ -85,9 +86,9 @@ impl Gate {
     }
 }
 
-/// The number of steps of a round that reads the stash: the number of lines twice, which pieces there are twice, a word
-/// of marks, and at most two words of tags and six of cells.
-const STEPS_WITH_STASH: usize = STEPS + 4 + 9;
+/// The number of steps of a round that reads the stash: for the marks the number of lines twice and a head; and for the
+/// cells the number of lines twice, and at most two heads and four cells.
+const STEPS_WITH_STASH: usize = STEPS + 3 + 8;
 
 /// Two full buckets. There is no slot for `x`, beside the stashed entries.
 ///
@@ -201,6 +202,8 @@ fn lookup_overtaken_in_every_round<L: Layout>() {
         let counter = Arc::clone(&steps);
         probe::after_each_step(move |_| {
             let step = counter.fetch_add(1, Ordering::Relaxed);
+            // The first round has one step more, which nothing follows.
+            let step = if step < STEPS { step } else { step - 1 };
             match step % STEPS {
                 _ if step >= ROUNDS * STEPS => {}
                 // The first bucket is read: now the item is moved there.
@@ -215,7 +218,7 @@ fn lookup_overtaken_in_every_round<L: Layout>() {
             }
         });
         assert!(t.contains(moved), "an inconclusive lookup answers true");
-        assert_eq!(steps.load(Ordering::Relaxed), ROUNDS * STEPS + 1);
+        assert_eq!(steps.load(Ordering::Relaxed), ROUNDS * STEPS + 2);
         assert_eq!(t.filter().stats().inconclusive_lookups, 1);
     });
 }
@@ -234,12 +237,12 @@ fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
             // The extent is read.
             match counter.fetch_add(1, Ordering::Relaxed) {
                 1 => assert_eq!(others.split(2), 2),
-                6 => assert_eq!(others.split(3), 3),
+                7 => assert_eq!(others.split(3), 3),
                 _ => {}
             }
         });
         assert!(t.contains(item));
-        assert_eq!(steps.load(Ordering::Relaxed), 3 * STEPS_IF_GROWING - 1);
+        assert_eq!(steps.load(Ordering::Relaxed), 3 * STEPS_IF_GROWING);
         assert_eq!(t.filter().stats().inconclusive_lookups, 0);
     });
 }
