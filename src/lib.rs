@@ -2,7 +2,7 @@
 //!
 //! It answers "is x in the set?" with few false positives and no false negatives. The default layout takes 17 bits
 //! per item, or 22 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of
-//! a database, a disk or another machine, it skips lookups of keys that do not exist.
+//! a slow store, it skips lookups of keys that do not exist.
 //!
 //! ```
 //! use coucal::GrowableCuckooFilter;
@@ -24,8 +24,8 @@
 //! # Filter, maplet or expiring filter?
 //!
 //! A [`CuckooFilter`] answers "is x in the set?". A [`CuckooMaplet`] stores a small value with each key, and answers
-//! "which values may x have?": one maplet replaces a filter for each of 64 partitions. In a table of the same size,
-//! each bit of a value doubles the false answers, so use a filter where yes or no is enough.
+//! "which values may x have?": one maplet replaces 64 filters for 64 partitions. In a table of the same size, each
+//! bit of a value doubles the false answers, so use a filter if yes or no is enough.
 //!
 //! ```
 //! use coucal::CuckooMaplet;
@@ -121,7 +121,8 @@
 //! |---|---|---|
 //! | a set with removals, or a multiset | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded; [`count`](CuckooFilter::count) | one more slot until its two buckets are full, then a counter in the [stash](#what-finds-no-room) |
 //! | a set without removals (deduplication) | [`insert_if_absent`](CuckooFilter::insert_if_absent); [`insert_if_absent_many`](CuckooFilter::insert_if_absent_many) says which items are new, [`insert_if_absent_all`](CuckooFilter::insert_if_absent_all) how many | none: `Ok(false)` |
-//! | one value for each key, or a counter | [`CuckooMaplet::insert_if_absent`]; then [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) | none: `Ok(false)` |
+//! | one value for each key | [`CuckooMaplet::insert_if_absent`]; then [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) | none: `Ok(false)` |
+//! | a [counter](cookbook#a-counter-for-each-key) for each key | [`CuckooMaplet::update_or_insert`] | none: the value changes |
 //! | several values for each key | [`CuckooMaplet::insert`] | one more slot |
 //! | several values, each pair once | [`CuckooMaplet::insert_pair_if_absent`] | none: `Ok(false)` |
 //! | items seen lately | [`ExpiringCuckooFilter::insert`] | none: `Ok(false)`, remembered from now on |
@@ -199,7 +200,7 @@
 //!   [`Full`](Error::Full), or [`WindowFull`](Error::WindowFull): [what to do](cookbook#when-the-filter-is-full).
 //! * **Some answers are not of one instant.** [`len`](CuckooFilter::len), and every figure computed from it, is exact
 //!   only while no thread writes. A batch is one operation for each item. During a [`clear`](CuckooFilter::clear),
-//!   lookups find some items and miss others. [`Full`](Error::Full) may count items that other threads remove meanwhile.
+//!   lookups find some items and miss others. [`Full`](Error::Full) may count items that others remove meanwhile.
 //! * **Items are equal if their hashes are equal.** `"egg"` and `String::from("egg")` are one key, `"egg"` and `b"egg"`
 //!   two. Whether `7_u32` and `7_u64` are one depends on the hasher. So use [one type](cookbook#keys-of-several-types)
 //!   for the keys of a filter.
@@ -219,7 +220,7 @@
 //! | `remove` was called for an item that was not inserted, or more often than it was: because a lookup found it, or a message came twice. | Call it once for each `insert` that succeeded: [upserts](cookbook#upserts-overwrites-and-rollbacks), [messages](cookbook#messages-that-come-twice). |
 //! | `remove` was called on a filter or a maplet that [`insert_if_absent`](#which-insert) has filled. | Use `insert` and `remove` in pairs. |
 //! | `remove` was called with the old value of a pair that was [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update). | Remove the value that the pair has now. |
-//! | [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) changed the pair, because its key collides with another; or [`remove_value`](CuckooMaplet::remove_value) removed it. | Use values that tell pairs apart; for counters, call only `insert_if_absent` and `update`. |
+//! | [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) changed the pair, because its key collides with another; or [`remove_value`](CuckooMaplet::remove_value) removed it. | Use values that tell pairs apart; for counters, call only `update_or_insert`, `update`, and `remove` with the value 0. |
 //! | During a [`merge`](CuckooFilter::merge) that failed, items of the other filter were removed, or an `insert_if_absent` returned `Ok(false)`. | See what `merge` forbids. |
 //! | The filter was [restored](#snapshots) from an older snapshot. | [Insert again](cookbook#keep-a-filter-across-restarts) what came after the snapshot. |
 //! | A [`Prehashed`] hash or a [`Hash`](core::hash::Hash) implementation differs on another machine or in another release, as that of an `enum` or of a standard type may. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |
@@ -245,8 +246,8 @@
 //!
 //! | feature (off by default) | what it adds |
 //! |---|---|
-//! | `serde` | a [`Snapshot`], views, and filters, maplets and expiring filters with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as the bytes of a [snapshot](#snapshots). Other seeds, and expiring filters that end generations by themselves, are an error: serialize the `snapshot()`. A view is deserialized with the hasher `H::default()`, so only from the bytes of a filter with this hasher |
-//! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter). |
+//! | `serde` | a [`Snapshot`], views, and filters of all kinds with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as [snapshots](#snapshots). Other seeds, and expiring filters that end generations by themselves, are an error: serialize the `snapshot()`. A view is deserialized with the hasher `H::default()` |
+//! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter) |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]
 

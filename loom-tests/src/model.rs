@@ -1055,7 +1055,14 @@ impl<M: IntoStorage> Thread<Maplet<M>> {
 
     /// Counts the key of this item, with the value 1: stores it, or adds 1.
     pub fn count_one(&mut self, item: Item) {
-        while !self.insert_if_absent(item) && self.increment(item).is_none() {}
+        let key = Prehashed(item.hash);
+        let before = self.shared.update_or_insert(&key, 1, |value| Some(value + 1));
+        if let Some(value) = before.expect("there is room") {
+            let [old, new] = [value, value + 1].map(|value| self.setup.of_value(item, value));
+            self.record(old.class, Outcome::Replaced(new.class));
+        } else {
+            self.record(item.class, Outcome::Unique);
+        }
     }
 }
 

@@ -526,18 +526,14 @@ impl<L: Storage, S> Maplet<L, S> {
     ///
     /// # Examples
     ///
-    /// A counter for each key, up to 15:
-    ///
     /// ```
     /// use coucal::CuckooMaplet;
     ///
-    /// let counts = CuckooMaplet::builder().capacity(100).value_bits(4).build()?;
-    /// for key in "egg nest egg egg".split(' ') {
-    ///     if !counts.insert_if_absent(key, 1)? {
-    ///         counts.update(key, |count| (count < 15).then_some(count + 1))?;
-    ///     }
-    /// }
-    /// assert!(counts.get("egg").eq([3]));
+    /// let connections = CuckooMaplet::builder().capacity(100).value_bits(4).build()?;
+    /// connections.insert("client", 3)?;
+    /// let before = connections.update("client", |count| count.checked_sub(1))?;
+    /// assert_eq!(before, Some(3));
+    /// assert!(connections.get("client").eq([2]));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn update<Q: Item<S> + ?Sized>(
@@ -559,6 +555,53 @@ impl<L: Storage, S> Maplet<L, S> {
             };
             if self.replace(&key, old, new)? {
                 return Ok(Some(old));
+            }
+        }
+    }
+
+    /// Replaces a value of `key` by `new(value)`, as [`update`](Self::update) does, or inserts the value `first` if the
+    /// key has none. Returns the value that was there before, or `Ok(None)` if the key had no value. So one call counts
+    /// a key.
+    ///
+    /// The step is atomic, as that of `update` and of [`insert_if_absent`](Self::insert_if_absent): if several threads
+    /// count one key at the same time, exactly one of them inserts `first`, and no count is lost.
+    ///
+    /// Waits as [`update`](Self::update) does if the key has a value, and as [`insert_if_absent`](Self::insert_if_absent)
+    /// does otherwise.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`insert_if_absent`](Self::insert_if_absent), and those of `update`. Then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// A counter for each key, up to 15:
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let counts = CuckooMaplet::builder().capacity(100).value_bits(4).build()?;
+    /// let count = |key| counts.update_or_insert(key, 1, |n| (n < 15).then_some(n + 1));
+    /// assert_eq!(count("egg")?, None);
+    /// assert_eq!(count("egg")?, Some(1));
+    /// assert!(counts.get("egg").eq([2]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn update_or_insert<Q: Item<S> + ?Sized>(
+        &self,
+        key: &Q,
+        first: u32,
+        mut new: impl FnMut(u32) -> Option<u32>,
+    ) -> Result<Option<u32>, Error> {
+        self.check(first)?;
+        let key = Prehashed(self.hash_of(key));
+        // No bound is needed: each time that this thread is overtaken, another thread has inserted or removed a value.
+        loop {
+            if let Some(before) = self.update(&key, &mut new)? {
+                return Ok(Some(before));
+            }
+            if self.insert_if_absent(&key, first)? {
+                return Ok(None);
             }
         }
     }
@@ -1372,6 +1415,9 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     /// Both maplets must have the same number of value bits. [`CuckooFilter::merge`](crate::CuckooFilter::merge) says
     /// what else must be the same, what other threads see meanwhile, and what they must not do. One more rule holds for
     /// maplets: if a merge may fail, do not replace values of keys of `other` meanwhile.
+    ///
+    /// A key of both maplets has the values of both afterwards: a merge combines none. So the count of a key in two
+    /// merged maplets of counters is the sum of its values: `counts.get(key).sum::<u32>()`.
     ///
     /// Takes a [`snapshot`](Self::snapshot) of `other`, and waits as that call does. Then it waits for another `merge`
     /// into this maplet, for a [`clear`](Self::clear), for a [`remove_value`](Self::remove_value), and for the end of a

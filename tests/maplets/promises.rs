@@ -103,6 +103,28 @@ fn an_update_that_was_overtaken_tries_again() {
     assert_eq!(maplet.get("egg").collect::<Vec<_>>(), [6]);
 }
 
+/// A count begins with the first value, whatever comes between a look at the key and the insert.
+#[test]
+fn a_count_that_was_overtaken_tries_again() {
+    let maplet = default_layout().maplet(100, 4);
+    let add = |value: u32| Some(value + 1);
+    assert_eq!(maplet.update_or_insert("egg", 3, add), Ok(None));
+    assert_eq!(maplet.update_or_insert("egg", 3, add), Ok(Some(3)));
+    // Another thread removes the value that was read.
+    let updated = maplet.update_or_insert("egg", 7, |value| {
+        assert!(maplet.remove("egg", value));
+        Some(value + 1)
+    });
+    assert_eq!(updated, Ok(None));
+    assert_eq!(maplet.get("egg").collect::<Vec<_>>(), [7]);
+    // No value is changed where there is none to put.
+    assert_eq!(maplet.update_or_insert("egg", 1, |_| None), Ok(Some(7)));
+    let refused = Err(Error::ValueTooLarge);
+    assert_eq!(maplet.update_or_insert("nest", 16, add), refused);
+    assert_eq!(maplet.update_or_insert("egg", 1, |_| Some(16)), refused);
+    assert_eq!((maplet.len(), maplet.get("egg").next()), (1, Some(7)));
+}
+
 /// Copies of one pair get other values, and become more entries than the table has slots: the table grows for them.
 #[test]
 fn replacements_grow_as_inserts_do() {

@@ -20,6 +20,15 @@ models_of_three! {
     // The same where only the stash has room.
     two_count_a_key_without_room: [_, x1, _] = without_room::<L>()
         => [count_one(x1)] || [count_one(x1.swapped())], 62, 1;
+    // A counter that is back at 0 is removed beside threads that count: no count is lost.
+    removal_of_zero_beside_a_count: [x0, x1] = at_zero::<L>()
+        => [maybe(remove(x0))] || [count_one(x1.swapped()), get(x1, [x1])], 10, 3;
+    removal_of_zero_beside_two_counts: [x0, x1] = at_zero::<L>()
+        => [maybe(remove(x0))] || [count_one(x1)] || [count_one(x1.swapped())], 100, 2;
+    two_removals_of_zero_beside_a_count: [x0, x1] = at_zero::<L>()
+        => [maybe(remove(x0))]
+        || [maybe(remove(x0.swapped()))]
+        || [count_one(x1), get(x1, [x1])], 100, 2;
     // A kick moves the entry that is updated.
     update_beside_a_kick: [x, x1, new] = adding(counted(Maplets::<L>::new(4), 0, 3), |s, [x, x1]| {
         let [new, filler] = s.items([(0, 1); 2]);
@@ -53,6 +62,17 @@ fn counted<M: IntoStorage>(
     second: usize,
 ) -> With<Maplet<M>, 2> {
     adding(items(setup, [(first, second)]), |s, [x]| [x, values(s, x)])
+}
+
+/// The counter of x is at 0.
+///
+/// `[x0, x1]`.
+fn at_zero<L: Layout>() -> With<Maplet<L>, 2> {
+    adding(items(Maplets::<L>::new(2), [(0, 1)]), |s, [x]| {
+        let [x0, x1, _] = [0, 1, 2].map(|value| s.with_value(x, value));
+        s.store(0, &[x0]);
+        [x0, x1]
+    })
 }
 
 /// Adds all values that the key may get. Returns x1.
