@@ -37,8 +37,15 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
     quota: Option<Quota>,
     /// Whether an insert that finds the filter full ends generations to make room.
     forgets_oldest: bool,
-    /// The number of generations that such inserts have ended.
-    early_advances: AtomicU64,
+    ended: Ended,
+}
+
+/// The numbers of generations that inserts have ended: to make room, by the number of new items, and by the clock.
+#[derive(Default)]
+struct Ended {
+    early: AtomicU64,
+    counted: AtomicU64,
+    timed: AtomicU64,
 }
 
 /// An expiring filter: it answers "was this seen lately?" for many threads, in one table.
@@ -679,7 +686,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     fn count_new(&self, quota: &Quota, stored: usize, mut clock: Clock) {
         quota.count(stored, || {
             self.inner.state.turns.take_locked();
-            self.measured(|| by_encoding!(self.inner, table => table.advance_from(clock)));
+            if self.measured(|| by_encoding!(self.inner, table => table.advance_from(clock))) {
+                // Relaxed, here and below: a number that orders nothing.
+                self.ended.counted.fetch_add(1, Ordering::Relaxed);
+            }
             clock = self.inner.state.clock();
         });
     }
@@ -727,6 +737,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         turns.take_to_change();
         let advance = |generations| {
             let removed = by_encoding!(self.inner, table => table.advance_by(generations));
+            self.ended.timed.fetch_add(generations, Ordering::Relaxed);
             self.restart_quota();
             removed
         };
@@ -1043,8 +1054,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
                     if self
                         .measured(|| by_encoding!(self.inner, table => table.advance_from(clock)))
                     {
-                        // Relaxed: a number that orders nothing.
-                        self.early_advances.fetch_add(1, Ordering::Relaxed);
+                        self.ended.early.fetch_add(1, Ordering::Relaxed);
                         self.restart_quota();
                     }
                 }
@@ -1078,8 +1088,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     pub(crate) fn from_inner(inner: Inner<L, ValueBits, S>) -> Self {
-        let early_advances = AtomicU64::new(0);
-        Self { inner, timer: None, quota: None, forgets_oldest: false, early_advances }
+        Self { inner, timer: None, quota: None, forgets_oldest: false, ended: Ended::default() }
     }
 
     forward_to_inner! {
@@ -1240,10 +1249,13 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        // Relaxed: a number that orders nothing.
-        let early_advances = self.early_advances.load(Ordering::Relaxed);
-        let longest_sweep = self.timer.as_ref().map(Timer::longest_sweep).unwrap_or_default();
-        Stats { early_advances, longest_sweep, ..self.inner.stats() }
+        Stats {
+            early_advances: self.ended.early.load(Ordering::Relaxed),
+            counted_advances: self.ended.counted.load(Ordering::Relaxed),
+            timed_advances: self.ended.timed.load(Ordering::Relaxed),
+            longest_sweep: self.timer.as_ref().map(Timer::longest_sweep).unwrap_or_default(),
+            ..self.inner.stats()
+        }
     }
 }
 

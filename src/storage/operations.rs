@@ -62,6 +62,12 @@ pub struct Stats {
     /// The number of generations, since an [expiring filter](crate::ExpiringCuckooFilter) was built, that [ended
     /// early](crate::Builder::forget_oldest_when_full) to make room for an insert. 0 in all other filters.
     pub early_advances: u64,
+    /// The number of generations that ended because they had [as many new items](crate::Builder::every_items) as set. 0
+    /// in all other filters.
+    pub counted_advances: u64,
+    /// The number of generations that ended by the [clock](crate::Builder::every). 0 in all other filters. The other
+    /// generations up to the [present one](crate::ExpiringCuckooFilter::generation) ended by calls of `advance`.
+    pub timed_advances: u64,
     /// The longest time that an [advance](crate::ExpiringCuckooFilter::advance) took, its waits included, since an
     /// expiring filter got its [clock](crate::Builder::every), measured by that clock. Zero without a clock, and in all
     /// other filters.
@@ -221,6 +227,8 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
             stashed_entries: state.stashed_entries(),
             stashed_copies: sizing::in_address_space(state.stashed_copies()),
             early_advances: 0,
+            counted_advances: 0,
+            timed_advances: 0,
             longest_sweep: Duration::ZERO,
         }
     }

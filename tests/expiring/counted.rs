@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use coucal::{Error, Prehashed};
 use coucal_reference::{HASHER, Layout, hashes, random};
@@ -274,4 +275,23 @@ fn threads_end_no_generation_too_many() {
         assert!(ended * items <= stored, "{ended} generations of {items}: {stored} items");
         assert!(ended > 0);
     }
+}
+
+/// `stats` counts the ends of generations by their cause.
+#[test]
+fn ends_are_counted_by_their_cause() {
+    let all: Vec<Prehashed> = hashes(5).take(36).map(Prehashed).collect();
+    let mut seen: Seen = builder(wide(), 4).capacity(1000).every_items(10).build().unwrap();
+    let ends = |seen: &Seen| {
+        let stats = seen.stats();
+        [seen.generation(), stats.counted_advances, stats.timed_advances, stats.early_advances]
+    };
+    assert_eq!(seen.insert_all(all[..35].iter().copied()), Ok(35));
+    assert_eq!(ends(&seen), [3, 3, 0, 0]);
+    seen.advance();
+    assert_eq!(ends(&seen), [4, 3, 0, 0]);
+    let hour = Duration::from_secs(3600);
+    seen.set_every(hour, 2 * hour).unwrap();
+    assert_eq!(seen.insert(&all[35]), Ok(true));
+    assert_eq!(ends(&seen), [6, 3, 2, 0]);
 }

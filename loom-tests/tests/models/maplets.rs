@@ -13,7 +13,8 @@ use loom_tests::model::*;
 use crate::entries::entry_of_the_next_level;
 use crate::stopped::Gate;
 use crate::{
-    Maplets, ThereAndBack, With, adding, items, last_slot_in, one_hop, scripted, storing, with,
+    Maplets, ThereAndBack, With, adding, items, last_slot_in, one_hop, scripted, storing, usually,
+    with,
 };
 
 models_of_three! {
@@ -139,7 +140,7 @@ growing_models! {
         || [replace(xa, xd)]
         || [get_that(xa, move |found| {
             found.has(xb) && found.has(xc) && (found.has(xa) || found.has(xd))
-        })], 140_000, 2;
+        })], 1000, usually(1);
     // The split stores the entries that stay once more: it must not store the old value.
     replacement_of_what_stays_against_split: [xa, xb] = adding(
         with(Maplets::<Growable<L>>::growable(2, 4), [(2, 1), (0, 1)], |s, xs| s.store(0, &xs)),
