@@ -38,7 +38,7 @@ growing_models! {
     // From bucket 0 to 2 in the first level, from there to 6 in the second.
     item_that_goes_twice_against_lookup: [item] = with(
         Growing::<L>::growable(2, 8), [(6, 1)], |s, items| s.store(0, &items),
-    ) => [split(2), split(3)] || [contains(item)], 1000, usually(2);
+    ) => [split(2), split(3)] || [contains(item)], 40_000, usually(2);
     // A lookup that happens after an insert into the new bucket finds the item.
     insert_into_the_new_bucket_known_to_a_lookup: [new] = adding(
         one_split::<L>(0), |s, _| [s.item(2, 1)],
@@ -61,7 +61,7 @@ growing_models! {
         let [new, low] = s.items([(2, 1), (0, 1)]);
         s.fill(1, low);
         [goes, new]
-    }) => [split(1)] || [remove(goes), insert(new)] || [maybe(contains(new))], 1000, usually(1);
+    }) => [split(1)] || [remove(goes), insert(new)] || [maybe(contains(new))], 7000, usually(1);
     // Its other bucket is full: the insert sees room in the bucket that is split.
     insert_of_what_goes: [new, _] = with(
         Growing::<L>::growable(2, 4), [(2, 1), (0, 1)], |s, [_, low]| s.fill(1, low),
@@ -74,7 +74,7 @@ growing_models! {
     inserts_if_absent_of_what_goes: [x] = items(Growing::<L>::growable(2, 4), [(2, 1)])
         => [split(1)]
         || [maybe(insert_if_absent(x))]
-        || [maybe(insert_if_absent(x.swapped()))], 1000, usually(1);
+        || [maybe(insert_if_absent(x.swapped()))], 13_000, usually(1);
     insert_if_absent_of_what_is_there: [goes, stays] = one_split::<L>(0)
         => [split(1)] || [!insert_if_absent(goes), !insert_if_absent(stays)], 3900, 3;
     // There is a copy in each bucket, of which one goes.
@@ -127,7 +127,7 @@ growing_models! {
     ) => [split(1)] || [insert(new), contains(far)], 21_000, 2;
     // Two threads each split a bucket, and do not split one twice.
     two_splitters: [even, odd] = both_go::<L>()
-        => [split(1)] || [split(1)] || [contains(even), contains(odd)], 1000, usually(1);
+        => [split(1)] || [split(1)] || [contains(even), contains(odd)], 18_000, usually(1);
     // Both buckets are full, and half of their items go. The table grows for both inserts. One preemption takes half a
     // minute with four slots, and more with fewer or more.
     two_inserts_that_find_no_room: [x, y, ..] = with(

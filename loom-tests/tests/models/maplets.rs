@@ -140,7 +140,7 @@ growing_models! {
         || [replace(xa, xd)]
         || [get_that(xa, move |found| {
             found.has(xb) && found.has(xc) && (found.has(xa) || found.has(xd))
-        })], 1000, usually(1);
+        })], 16_000, usually(1);
     // The split stores the entries that stay once more: it must not store the old value.
     replacement_of_what_stays_against_split: [xa, xb] = adding(
         with(Maplets::<Growable<L>>::growable(2, 4), [(2, 1), (0, 1)], |s, xs| s.store(0, &xs)),

@@ -101,7 +101,7 @@ growing_models! {
     run_of_two_beside_a_snapshot: [x, y] = both_go::<L>()
         => [split(2)] || [snapshot([x, y])], 60_000, 3;
     two_splits_beside_a_snapshot: [x, y] = both_go::<L>()
-        => [split(1), split(1)] || [snapshot([x, y])], 1000, usually(2);
+        => [split(1), split(1)] || [snapshot([x, y])], 12_000, usually(2);
     // The new item goes into the new bucket: its other one is full.
     split_and_insert_beside_a_snapshot: [goes, new, _] = with(
         Growing::<L>::growable(2, 4), [(2, 1), (2, 1), (0, 1)],
