@@ -22,13 +22,13 @@ models_of_three! {
         => [count_one(x1)] || [count_one(x1.swapped())], 62, 1;
     // A counter that is back at 0 is removed beside threads that count: no count is lost.
     removal_of_zero_beside_a_count: [x0, x1] = at_zero::<L>()
-        => [maybe(remove(x0))] || [count_one(x1.swapped()), get(x1, [x1])], 10, 3;
+        => [maybe(remove(x0))] || [count_one(x1.swapped()), get(x1, [x1])], 150, 3;
     removal_of_zero_beside_two_counts: [x0, x1] = at_zero::<L>()
-        => [maybe(remove(x0))] || [count_one(x1)] || [count_one(x1.swapped())], 100, 2;
+        => [maybe(remove(x0))] || [count_one(x1)] || [count_one(x1.swapped())], 16_000, 2;
     two_removals_of_zero_beside_a_count: [x0, x1] = at_zero::<L>()
         => [maybe(remove(x0))]
         || [maybe(remove(x0.swapped()))]
-        || [count_one(x1), get(x1, [x1])], 100, 2;
+        || [count_one(x1), get(x1, [x1])], 4000, 2;
     // A kick moves the entry that is updated.
     update_beside_a_kick: [x, x1, new] = adding(counted(Maplets::<L>::new(4), 0, 3), |s, [x, x1]| {
         let [new, filler] = s.items([(0, 1); 2]);

@@ -138,7 +138,7 @@ models_of_three! {
             s.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&others).stash(&[x]);
             [low, x]
         },
-    ) => [remove(low), remove(low), remove(low)] || [contains(x)], 500, usually(1);
+    ) => [remove(low), remove(low), remove(low)] || [contains(x)], 6500, usually(1);
     // All slots are in use. An item that is already stashed is not refused; a new one is, unless the removal comes
     // first.
     refused_where_the_table_is_full: [x, low, new] = with(
@@ -157,7 +157,7 @@ growing_models! {
     split_beside_an_insert: [x, _] = with(
         Growing::<L>::growable(2, 8).split(2), [(0, 1); 2],
         |s, [_, low]| s.fill(0, low).fill(1, low),
-    ) => [split(1)] || [insert(x), contains(x)], 500, usually(1);
+    ) => [split(1)] || [insert(x), contains(x)], 25_000, usually(1);
     // The longest entry, which is in the stash, is removed: the entry that is left is found as an item of its own.
     removal_of_a_shorter_entry_in_a_bucket: [long, short] = storing(
         relatives::<L>(0), |s, [long, short]| s.store_as_of(0, 0, &[short]).stash(&[long]),
@@ -198,10 +198,10 @@ models_of_three! {
     own_value_going_back_against_removal: [xa, xb] = own_goes_back::<L>()
         => [remove(xb), maybe(contains_key(xa))] || [remove(xa)], 100, 2;
     replacement_against_removal: [xa, xb] = one_stashed::<L>()
-        => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 500, usually(2);
+        => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 500, usually(1);
     two_replacements: [xa, xb, xc] = adding(
         one_stashed::<L>(), |s, [xa, xb]| [xa, xb, s.with_value(xa, 2)],
-    ) => [maybe(replace(xa, xb))] || [maybe(replace(xa, xc))] || [contains_key(xa)], 64_000, 2;
+    ) => [maybe(replace(xa, xb))] || [maybe(replace(xa, xc))] || [contains_key(xa)], 500, usually(1);
     // The other value is the fourth entry.
     replacement_with_a_doubling_against_lookup: [xa, xb] = adding(
         stashed::<Maplet<L>, 3>(), |s, [xa, ..]| [xa, s.with_value(xa, 1)],

@@ -678,6 +678,11 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.stamped(key, duplicates)" with "key"
         => "expiring::stamp_without_room_beside_an_advance last_resort::stamp_overtaken_in_every_attempt";
 
+    // Counters.
+    update_or_insert: "a count that another thread began is taken for one's own"
+        replace "if self.insert_if_absent(&key, first)? {" with "if self.insert_if_absent(&key, first).is_ok() {"
+        => "counters::two_count_a_new_key";
+
     // Time.
     insert_and_advance: "an insert looks at the time when it has stored its item"
         replace "self.advance_if_due();
