@@ -20,9 +20,11 @@ use crate::common::{
 of_each_layout! {
     filters
     maplets
+    crowds
 }
 
 of_each_growing_layout! {
+    crowds_grow
     small_filters_grow
     small_maplets_grow
 }
@@ -273,6 +275,112 @@ fn maplets(layout: Layout) {
         let (settle, operations) = (most / 4, operations / usually(5, 1));
         let plan = Plan { writers: 4, settle, most, operations, lookups: 0, seed: 1 };
         settled_keys_are_found(kind, &*kind.build(0, most), plan);
+    }
+}
+
+/// The number of values of the settled keys of a crowd, or of copies of the settled items: the most.
+const CROWD: usize = 12;
+
+/// Settled keys have 1 to [`CROWD`] values each; in a filter the items have as many copies. Many of these are stashed.
+/// Writers insert and remove further values of the same keys, and other keys, so that entries go to the stash and come
+/// back. Each look finds all settled values.
+fn settled_crowds_are_found(kind: Kind, keys: usize, lookups: u64) {
+    const THREADS: usize = 4;
+    let _turn = turn();
+    let top = kind.top() as usize;
+    // The lower half of the values is settled.
+    let values_of = |at: usize| 1 + at % if top > 0 { CROWD.min(top.div_ceil(2)) } else { CROWD };
+    let value = |n: usize| if top > 0 { n as Value } else { 0 };
+    let settled: Vec<(u64, usize)> =
+        hashes(1).take(keys).enumerate().map(|(at, hash)| (hash, values_of(at))).collect();
+    let pairs = || settled.iter().flat_map(|&(hash, of)| (0..of).map(move |n| (hash, value(n))));
+    let subject = &*kind.build(0, 2 * pairs().count());
+    pairs().for_each(|pair| subject.insert(pair).expect("room"));
+    let (writing, looked_up) = (&AtomicUsize::new(THREADS), &AtomicU64::new(0));
+    let (stop, start) = (&AtomicBool::new(false), &Barrier::new(2 * THREADS));
+    let look = |reader: usize| {
+        let _stop = Stop(stop);
+        let (last, first) = settled.split_at(reader * keys / THREADS);
+        for (n, &(hash, of)) in first.iter().chain(last).cycle().enumerate() {
+            assert!(subject.contains(hash), "a settled key is missed: {subject:?}");
+            // A filter counts under locks, so this is done rarely.
+            if top > 0 || n % 64 == 0 {
+                let found = subject.values(hash);
+                let copies = found.iter().filter(|&&found| found == 0).count();
+                let is_there = |n| found.contains(&value(n));
+                assert!((0..of).all(is_there) && (top > 0 || copies >= of), "{found:?} of {of}");
+            }
+            looked_up.fetch_add(1, Ordering::Relaxed);
+            let is_done = writing.load(Ordering::SeqCst) == 0;
+            if is_done || stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    };
+    let work = |number: usize| {
+        let _stopped = Stopped(writing);
+        let mut random = random(number as u64);
+        let mut held = Vec::new();
+        for steps in 0.. {
+            let is_done = steps >= 20_000 && looked_up.load(Ordering::Relaxed) >= lookups;
+            if is_done || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            if held.len() < keys / THREADS && random.random() {
+                let hash = if random.random() {
+                    settled[random.random_range(0..keys)].0
+                } else {
+                    random.next_u64()
+                };
+                let own = top.div_ceil(2)..=top;
+                let item = (hash, random.random_range(own) as Value);
+                match subject.insert(item) {
+                    Ok(()) => held.push(item),
+                    Err(error) => assert_eq!(error, Error::Full),
+                }
+            } else if !held.is_empty() {
+                let item = held.swap_remove(random.random_range(0..held.len()));
+                assert!(subject.remove(item), "a held item is lost");
+            }
+        }
+        held
+    };
+    let (look, work) = (&look, &work);
+    let held: Vec<Item> = thread::scope(|scope| {
+        for reader in 0..THREADS {
+            scope.spawn(move || {
+                start.wait();
+                look(reader);
+            });
+        }
+        let writers = [0, 1, 2, 3].map(|number| {
+            scope.spawn(move || {
+                start.wait();
+                work(number)
+            })
+        });
+        writers
+            .into_iter()
+            .flat_map(|writer| writer.join().expect("a writer's assertion"))
+            .collect()
+    });
+    let all: Vec<Item> = pairs().chain(held).collect();
+    assert_eq!(subject.len(), all.len(), "{subject:?}");
+    assert!(all.into_iter().all(|item| subject.remove(item)), "each can be removed: {subject:?}");
+    assert!(subject.is_empty());
+}
+
+fn crowds(layout: Layout) {
+    for value_bits in [0, layout.longest_values().min(5)] {
+        let kind = Kind { layout, grows: false, value_bits };
+        settled_crowds_are_found(kind, 300, repetitions(20_000, LONG / 2));
+    }
+}
+
+fn crowds_grow(layout: Layout) {
+    for value_bits in [0, layout.longest_values().min(5)] {
+        let kind = Kind { layout, grows: true, value_bits };
+        settled_crowds_are_found(kind, 300, repetitions(20_000, LONG / 2));
     }
 }
 

@@ -198,10 +198,10 @@ models_of_three! {
     own_value_going_back_against_removal: [xa, xb] = own_goes_back::<L>()
         => [remove(xb), maybe(contains_key(xa))] || [remove(xa)], 100, 2;
     replacement_against_removal: [xa, xb] = one_stashed::<L>()
-        => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 500, usually(1);
+        => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 20_000, usually(1);
     two_replacements: [xa, xb, xc] = adding(
         one_stashed::<L>(), |s, [xa, xb]| [xa, xb, s.with_value(xa, 2)],
-    ) => [maybe(replace(xa, xb))] || [maybe(replace(xa, xc))] || [contains_key(xa)], 500, usually(1);
+    ) => [maybe(replace(xa, xb))] || [maybe(replace(xa, xc))] || [contains_key(xa)], 33_000, usually(1);
     // The other value is the fourth entry.
     replacement_with_a_doubling_against_lookup: [xa, xb] = adding(
         stashed::<Maplet<L>, 3>(), |s, [xa, ..]| [xa, s.with_value(xa, 1)],

@@ -504,7 +504,11 @@ impl Cells {
     /// Calls `found` with each entry that matches the query. Returns `false` if the number of lines has changed
     /// meanwhile: then it may have missed some. Takes no lock.
     pub(in crate::table) fn read(&self, query: StashQuery, mut found: impl FnMut(Match)) -> bool {
-        self.read_until(query, |each| ControlFlow::Continue(found(each))).is_some()
+        let found = |each| {
+            found(each);
+            ControlFlow::Continue(())
+        };
+        self.read_until(query, found).is_some()
     }
 
     /// Calls `found` with each entry that matches the query, until it returns `Break`. `None`: it did not, and the number
@@ -560,7 +564,10 @@ impl<'a> Writer<'a> {
 
     /// Calls `found` with each entry that matches the query, the longest first.
     pub(in crate::table) fn each(&self, query: StashQuery, mut found: impl FnMut(Match)) {
-        _ = self.cells.scan(self.lines(), query, |each| ControlFlow::Continue(found(each)));
+        _ = self.cells.scan(self.lines(), query, |each| {
+            found(each);
+            ControlFlow::Continue(())
+        });
     }
 
     /// Returns the longest entry that matches the query.
