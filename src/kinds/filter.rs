@@ -1090,13 +1090,14 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         self.inner.merge(&other.inner)
     }
 
-    /// Removes the items of another filter: the inverse of [`merge`](Self::merge). Returns the number of entries of
-    /// `other` that this filter did not hold: 0 if all its items were merged before.
+    /// Removes the items of another filter: the inverse of [`merge`](Self::merge). Returns how many copies of items of
+    /// `other` this filter did not hold: 0 if all of them were merged before.
     ///
-    /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge, and
-    /// from which nothing was removed since: otherwise lookups may miss other items. In a filter of fixed size, you may
-    /// also unmerge items that you inserted one by one. A growing filter needs the merge: an entry of `other` may know too
-    /// little of an item to tell its own entry here from another one.
+    /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge.
+    /// Between the two calls, insert nothing into `other`, remove nothing from it, and remove none of its items from this
+    /// filter: otherwise lookups may miss other items. In a filter of fixed size, you may also unmerge items that you
+    /// inserted one by one. In a growing filter you may not: an entry of `other` may know too little of an item to tell
+    /// its own entry here from another one.
     ///
     /// Other threads may use both filters meanwhile. The call takes a [`snapshot`](Self::snapshot) of `other`, and removes
     /// its items one after the other, so other threads see some of them go earlier than others. It waits as `merge` does:
@@ -1166,12 +1167,13 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         self.inner.intersect(&other.inner)
     }
 
-    /// Estimates how many entries of this filter stand for items of another filter, and the error of the estimate. It
-    /// changes nothing.
+    /// Estimates how many entries of this filter stand for items of another filter. Returns the estimate and its error.
+    /// Changes nothing.
     ///
     /// It looks up each entry of this filter in `other`, and corrects the number for false positives. (In growing filters
-    /// these are more than the rate of `other`, since an entry knows less than an item. So it also looks up as many entries
-    /// that no filter holds.)
+    /// these are more than the rate of `other`, since an entry knows less than an item. So for each entry, it also looks
+    /// up one at another position, to count the false positives.)
+    ///
     /// Copies in the [stash](crate#what-finds-no-room) count once. Other threads may use both filters meanwhile: an item
     /// that is moved during the call may be counted twice, or not at all.
     ///
