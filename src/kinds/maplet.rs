@@ -568,11 +568,11 @@ impl<L: Storage, S> Maplet<L, S> {
     /// The step is atomic, as that of `update` and of [`insert_if_absent`](Self::insert_if_absent): if several threads
     /// count one key at the same time, exactly one of them inserts `first`, and no count is lost.
     ///
-    /// If the key collides with a key that has a value, `new` changes the value of that key: so a count may be too high,
-    /// but is never too low. The cookbook has [the rules for counters](crate::cookbook#a-counter-for-each-key).
+    /// If the key collides with a key that has a value, `new` changes the value of that key: so a count may be too
+    /// high, but is never too low. The cookbook has [the rules for counters](crate::cookbook#a-counter-for-each-key).
     ///
-    /// Waits as [`update`](Self::update) does if the key has a value, and as [`insert_if_absent`](Self::insert_if_absent)
-    /// does otherwise.
+    /// Waits as [`update`](Self::update) does if the key has a value, and as
+    /// [`insert_if_absent`](Self::insert_if_absent) does otherwise.
     ///
     /// # Errors
     ///

@@ -14,8 +14,8 @@ use crate::table::placing::entry::{Pair, ValueBits, Values};
 use crate::table::whole::generations::{Generations, Stamping};
 use crate::table::{Buckets, ItemOf, State, Table};
 
-/// The estimated number of items that two filters have in common. [`CuckooFilter::overlap`](crate::CuckooFilter::overlap)
-/// returns it.
+/// The estimated number of items that two filters have in common.
+/// [`CuckooFilter::overlap`](crate::CuckooFilter::overlap) returns it.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overlap {
@@ -26,8 +26,8 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// Estimates from three numbers of entries: `all`, the `held` ones that were found in the other filter, and those that
-    /// would have been found there `by_chance`.
+    /// Estimates from three numbers of entries: `all`, the `held` ones that were found in the other filter, and those
+    /// that would have been found there `by_chance`.
     pub(crate) fn estimated(all: u64, held: u64, by_chance: f64) -> Self {
         let (all, held) = (all as f64, held as f64);
         let rate = by_chance / all.max(1.0);

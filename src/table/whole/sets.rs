@@ -19,8 +19,8 @@ use crate::table::stash::Copied;
 use crate::table::{Buckets, Stashed, Table, prefix};
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Removes the entries of the image, which were merged before. Returns the number of copies that were not there. Each
-    /// copy is a removal of its own.
+    /// Removes the entries of the image, which were merged before. Returns the number of copies that were not there.
+    /// Each copy is a removal of its own.
     pub(crate) fn unmerge(self, image: &Image) -> u64 {
         self.turns.take_locked();
         // Doubled entries are counted at the end, as in a merge.
@@ -134,8 +134,8 @@ mod tests {
 
     type Grown = Table<'static, Packed<16, 4>, GrowingBuckets>;
 
-    /// The entries of the small table know fewer bits of their positions than the buckets of the large one tell: each of
-    /// them stands for items of several of these.
+    /// The entries of the small table know fewer bits of their positions than the buckets of the large one tell: each
+    /// of them stands for items of several of these.
     #[test]
     fn an_entry_that_knows_little_may_be_in_many_buckets() {
         let [small, large] = [0; 2].map(|_| Grown::try_new(2, 1 << 20).unwrap());
