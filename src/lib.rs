@@ -1,8 +1,8 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
-//! It answers "is x in the set?" with few false positives and no false negatives. The default layout takes 17 bits
-//! per item, or 22 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. In front of
-//! a slow store, it skips lookups of keys that do not exist.
+//! A [`CuckooFilter`] answers "is x in the set?" with few false positives and no false negatives. The default layout
+//! takes 17 bits per item, or 22 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never
+//! wait. In front of a slow store, it skips lookups of absent keys.
 //!
 //! ```
 //! use coucal::GrowableCuckooFilter;
@@ -18,14 +18,14 @@
 //! ```
 //!
 //! * [`cookbook`]: recipes, with an index by question
-//! * [`growth`]: filters without a size, and how their false-positive rate rises
+//! * [`growth`]: filters without a size, and their false-positive rate
 //! * [`design`]: how a table works; [`proofs`]: why a lookup misses nothing
 //!
 //! # Filter, maplet or expiring filter?
 //!
-//! A [`CuckooFilter`] answers "is x in the set?". A [`CuckooMaplet`] stores a small value with each key, and answers
-//! "which values may x have?": one maplet replaces 64 filters for 64 partitions. In a table of the same size, each
-//! bit of a value doubles the false answers, so use a filter if yes or no is enough.
+//! A [`CuckooMaplet`] stores a small value with each key, and answers "which values may x have?": one maplet replaces
+//! 64 filters for 64 partitions. In a table of the same size, each bit of a value doubles the false answers: use a
+//! filter if yes or no is enough.
 //!
 //! ```
 //! use coucal::CuckooMaplet;
@@ -38,9 +38,8 @@
 //! # Ok::<(), coucal::Error>(())
 //! ```
 //!
-//! An [`ExpiringCuckooFilter`] answers "was x seen lately?". It forgets items that are older than its
-//! [window](ExpiringCuckooFilter#guarantees), without a thread. The window is some time, or [the last n
-//! items](ExpiringCuckooFilter#a-window-of-items).
+//! An [`ExpiringCuckooFilter`] answers "was x seen lately?". Without a thread, it forgets items older than its
+//! [window](ExpiringCuckooFilter#guarantees): some time, or [the last n items](ExpiringCuckooFilter#a-window-of-items).
 //!
 //! ```
 //! use std::time::Duration;
@@ -56,9 +55,8 @@
 //!
 //! # Constructors
 //!
-//! `n` is the number of items, copies included; `max` the largest number of items; `rate` the highest acceptable
-//! false-positive rate; `hasher` a [`StableHashBuilder`]. `bytes` and `file` (any reader) contain a
-//! [snapshot](#snapshots).
+//! `n` is the number of items, copies included; `max` the largest `n`; `rate` the highest acceptable false-positive
+//! rate; `hasher` a [`StableHashBuilder`]. `bytes` and `file` (any reader) contain a [snapshot](#snapshots).
 //!
 //! | what you know | constructor |
 //! |---|---|
@@ -71,9 +69,9 @@
 //! | the number of items at first | `GrowableCuckooFilter::with_capacity(n)` |
 //! | the largest number of items | `GrowableCuckooFilter::builder().max_capacity(max).build()?` |
 //! | the layout's name, at run time | `CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?` |
-//! | the number of pairs, and the bits of a value | `CuckooMaplet::with_capacity(n, 6)` |
-//! | the bits of a value: it grows | `GrowableCuckooMaplet::new(6)` |
-//! | the number of items, and of generations | `ExpiringCuckooFilter::with_capacity(n, 4)` |
+//! | the number of pairs, and the bits per value | `CuckooMaplet::with_capacity(n, 6)` |
+//! | the bits per value: it grows | `GrowableCuckooMaplet::new(6)` |
+//! | the numbers of items and generations | `ExpiringCuckooFilter::with_capacity(n, 4)` |
 //! | the number of generations: it grows | `GrowableExpiringCuckooFilter::new(4)` |
 //! | how long to remember | `GrowableExpiringCuckooFilter::builder().generations(10).every(minute).build()?` |
 //! | a snapshot in a file | `CuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
@@ -82,10 +80,10 @@
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
 //! Each type has `restore` and `from_bytes`. Name the type, as the table does: the compiler cannot infer the layout.
-//! Before you build anything, [`figures`](Builder::figures) of a builder tells the bytes of the filter and of its
-//! snapshot: see the [cookbook](cookbook#memory-before-building).
+//! Before building, [`figures`](Builder::figures) of the builder tells [the bytes](cookbook#memory-before-building) of
+//! the filter and of its snapshot.
 //!
-//! | what you need of the hasher | hasher |
+//! | what you need | hasher |
 //! |---|---|
 //! | speed | [`DefaultHashBuilder`], the default: a random seed for each filter |
 //! | the same hashes in another process, for [snapshots](#snapshots) and merges | [`StableHashBuilder::new(7)`](StableHashBuilder) |
@@ -96,8 +94,8 @@
 //! # The type of a filter
 //!
 //! The parameters are a layout, [`Fp16x4`] by default, and a hasher; not the items. So a field is a `CuckooFilter`, or
-//! a `CuckooFilter<Fp16x4, RandomState>`. Maplets and expiring filters that grow have [`AnyLayout`] by
-//! default: `GrowableCuckooMaplet<AnyLayout, RandomState>`. The types of the last column have only the hasher.
+//! a `CuckooFilter<Fp16x4, RandomState>`. Maplets and expiring filters that grow have [`AnyLayout`] by default:
+//! `GrowableCuckooMaplet<AnyLayout, RandomState>`. The types of the last column have only the hasher.
 //!
 //! | | of fixed size | growing | layout chosen at run time |
 //! |---|---|---|---|
@@ -110,8 +108,8 @@
 //! # Names
 //!
 //! * An item is a reference to a [`Hash`](core::hash::Hash) type, or to a hash: [`&Prehashed(hash)`](Prehashed).
-//! * [`_many`](CuckooFilter::contains_many) takes a slice, and writes the answers to another slice. It hides the
-//!   latency of memory in a filter larger than the cache.
+//! * [`_many`](CuckooFilter::contains_many) takes a slice, and writes the answers to another. This hides the latency of
+//!   memory in filters larger than the cache.
 //! * [`_each`](CuckooFilter::contains_each) returns the answers in a `Vec`.
 //! * [`_all`](CuckooFilter::insert_all) inserts from an iterator.
 //!
@@ -119,7 +117,7 @@
 //!
 //! | to store | call | memory for a second equal item |
 //! |---|---|---|
-//! | a set with removals, or a multiset | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded; [`count`](CuckooFilter::count) | one more slot until its two buckets are full, then a counter in the [stash](#what-finds-no-room) |
+//! | a set with removals, or a multiset | [`insert`](CuckooFilter::insert), [`remove`](CuckooFilter::remove), [`count`](CuckooFilter::count) | another slot; if both buckets are full, a counter in the [stash](#what-finds-no-room) |
 //! | a set without removals (deduplication) | [`insert_if_absent`](CuckooFilter::insert_if_absent); [`insert_if_absent_many`](CuckooFilter::insert_if_absent_many) says which items are new, [`insert_if_absent_all`](CuckooFilter::insert_if_absent_all) how many | none: `Ok(false)` |
 //! | one value for each key | [`CuckooMaplet::insert_if_absent`]; then [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) | none: `Ok(false)` |
 //! | a [counter](cookbook#a-counter-for-each-key) for each key | [`CuckooMaplet::update_or_insert`] | none: the value changes |
@@ -128,15 +126,15 @@
 //! | items seen lately | [`ExpiringCuckooFilter::insert`] | none: `Ok(false)`, remembered from now on |
 //! | items first seen lately | [`ExpiringCuckooFilter::insert_if_absent`] | none: `Ok(false)`, remembered from the first insert on |
 //!
-//! **Call `remove` once for each `insert`, and never on a filter that `insert_if_absent` has filled.** A filter cannot
-//! tell apart the items of one *class*: those with the same fingerprint and the same two buckets. If `insert_if_absent`
-//! returned `Ok(false)` for an item, this item may rely on the copy of *another* item of its class. When that other
-//! item is removed, lookups miss this one. If `insert_if_absent` fills a filter for a million items, and half of them
-//! are removed, lookups miss about 30 of the other half (15, if only new items are removed). The
-//! [cookbook](cookbook#why-insert_if_absent-and-remove-do-not-go-together) shows the ways out.
+//! **Call `remove` once for each `insert` that succeeded, and never on a filter that `insert_if_absent` has filled.** A
+//! filter cannot tell apart the items of one *class*: those with the same fingerprint and the same two buckets. An item
+//! for which `insert_if_absent` returned `Ok(false)` may rely on the copy of *another* item of its class. When that
+//! other item is removed, lookups miss this one. If `insert_if_absent` fills a filter for a million items, and half are
+//! removed, lookups miss about 30 of the others (15, if only new items are removed). See the [ways
+//! out](cookbook#why-insert_if_absent-and-remove-do-not-go-together).
 //!
-//! In a [growing](#growth) filter, copies that were stored early have fewer bits of the hash, and match more items. If
-//! several match, `remove` removes the one with the most bits.
+//! In a [growing](#growth) filter, copies stored early have fewer bits of the hash, and match more items. If several
+//! match, `remove` removes the one with the most bits.
 //!
 //! # Guarantees
 //!
@@ -150,34 +148,34 @@
 //!   between call and return, across all items: if two threads each insert an item and then look up the other's, at
 //!   least one finds it. `insert_if_absent`, `remove` and `count` act on a [class](#which-insert), whose items share
 //!   their copies. `contains` may be true for an absent item (and false later, if the filter grows).
-//! * **Predicted false positives.** A filter reports about 2b·load/2<sup>f</sup> of the absent items as present, for b
-//!   slots per bucket and fingerprints of f bits: 0.0119 % if it is full and has the default layout.
+//! * **Predicted false positives.** A filter reports about 2b·load/2<sup>f</sup> of absent items as present, for b
+//!   slots per bucket and fingerprints of f bits: 0.0119 % if full, in the default layout.
 //!   [`false_positive_rate`](CuckooFilter::false_positive_rate) predicts the exact rate at the present load.
 //!   [Growing](#growth) filters have a higher rate.
 //! * **Full means full.** A filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n items, copies and
 //!   collisions included, in at most 17.2 bits per item (default layout, 100,000 items or more). An insert fails only
 //!   * (a) in a filter of fixed size, when the slots in use and the [stashed](#what-finds-no-room) entries together
 //!     reach the load at which its [layout](Layout) is full: 97.5 % by default;
-//!   * (b) in a growing filter of maximum size, when they reach its [target load](growth) plus four percentage points;
-//!   * (c) if memory ends: the error is then [`NoMemoryToStore`](Error::NoMemoryToStore), and otherwise
+//!   * (b) in a growing filter of maximum size, at its [target load](growth) plus four percentage points;
+//!   * (c) if memory ends: the error is then [`NoMemoryToStore`](Error::NoMemoryToStore), otherwise
 //!     [`Full`](Error::Full);
 //!   * (d) if the item has 2<sup>25</sup> - 1 copies in the stash.
 //! * **Growth without a pause.** A [growing](#growth) filter keeps all this while it grows.
 //! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Lookups never
-//!   wait for it. Writers wait for a fraction of a millisecond, whatever the size; longer only if (a) the thread that
-//!   takes the snapshot is preempted while it holds a lock, or (b) a large stash changes during its copy.
+//!   wait for it. Writers wait for a fraction of a millisecond, whatever the size; longer only if (a) the thread of the
+//!   snapshot is preempted while it holds a lock, or (b) a large stash changes during its copy.
 //! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns a filter that this crate could have
-//!   made, or an error. It allocates in proportion to the bytes that it has read.
+//!   made, or an error. It allocates in proportion to the bytes read.
 //!
 //! # What finds no room
 //!
-//! The two buckets of an item have room for 8 entries in the default layout. An item may have more copies, a key more
-//! values, and by chance too many items may share buckets. If no kicks make room for an entry, it goes to the
+//! In the default layout, the two buckets of an item hold 8 entries. An item may have more copies, a key more values,
+//! and by chance too many items may share buckets. If no kicks make room for an entry, it goes to the
 //! [*stash*](design#the-stash), a small hash table beside the buckets. Equal copies share one stashed entry.
 //!
-//! A stashed entry takes several times the memory and the time. If items have several copies, or keys several values,
-//! tell the builder of a fixed filter or maplet ([`copies_per_item`](Builder::copies_per_item),
-//! [`values_per_key`](Builder::values_per_key)): then few entries are stashed.
+//! A stashed entry takes several times the memory and the time. To stash few entries, tell the builder of a fixed
+//! filter or maplet the [`copies_per_item`](Builder::copies_per_item) or the
+//! [`values_per_key`](Builder::values_per_key).
 //!
 //! # Growth
 //!
@@ -188,48 +186,48 @@
 //!
 //! # Snapshots
 //!
-//! [`CuckooFilter::snapshot`] takes an image of a filter [at one instant](design#the-image-of-a-snapshot).
-//! [`CuckooFilter::restore`] makes a filter from the [bytes](Snapshot::as_bytes) of this image, on any machine.
-//! [`CuckooFilter::merge`] adds the items of another filter. To restore or merge in another process, use a
-//! [`StableHashBuilder`] or a [`KeyedHashBuilder`]: the default hasher has a random seed. A snapshot has 8 bytes for each
-//! bucket: [`Snapshot`] says exactly how much.
+//! [`CuckooFilter::snapshot`] takes [an image](design#the-image-of-a-snapshot) of a filter: [some 8 bytes](Snapshot)
+//! per bucket. [`CuckooFilter::restore`] makes a filter from these [bytes](Snapshot::as_bytes), on any machine.
+//! [`CuckooFilter::merge`] adds the items of another filter; [`unmerge`](CuckooFilter::unmerge) and
+//! [`intersect`](CuckooFilter::intersect) remove items. Across processes, use a [`StableHashBuilder`] or a
+//! [`KeyedHashBuilder`]: the default hasher has a random seed.
 //!
 //! # Limits
 //!
 //! * **A filter of fixed size fills up**, and so does a [growing](#growth) one when growth ends. Inserts then return
 //!   [`Full`](Error::Full), or [`WindowFull`](Error::WindowFull): [what to do](cookbook#when-the-filter-is-full).
-//! * **Some answers are not of one instant.** [`len`](CuckooFilter::len), and every figure computed from it, is exact
+//! * **Some answers are not of one instant.** [`len`](CuckooFilter::len) and every figure computed from it are exact
 //!   only while no thread writes. A batch is one operation for each item. During a [`clear`](CuckooFilter::clear),
 //!   lookups find some items and miss others. [`Full`](Error::Full) may count items that others remove meanwhile.
 //! * **Items are equal if their hashes are equal.** `"egg"` and `String::from("egg")` are one key, `"egg"` and `b"egg"`
 //!   two. Whether `7_u32` and `7_u64` are one depends on the hasher. So use [one type](cookbook#keys-of-several-types)
-//!   for the keys of a filter.
+//!   for all keys.
 //! * **Items are not stored**: a filter cannot list them, nor be converted to another layout or initial capacity.
 //! * **After `fork`, a child process may only look up** in the filters of its parent. Any other operation may wait
-//!   forever for a lock of a thread that the child does not have. (`std::process::Command` is safe.)
+//!   forever for a lock of a thread that the child lacks. (`std::process::Command` is safe.)
 //!
 //! # If a lookup misses what you inserted
 //!
-//! This table has all causes, the most frequent first. If none applies, please report a bug.
+//! This table has all causes, the most frequent first. If none applies, report a bug.
 //!
 //! | cause | what to do |
 //! |---|---|
 //! | The insert returned an error, such as [`Full`](Error::Full). | [Handle it](cookbook#when-the-filter-is-full). |
 //! | The lookup began before the insert returned, or ran during a [`clear`](CuckooFilter::clear). | Insert first, then announce the item. |
 //! | The key has [another type or other bytes](#limits). | Use [one type](cookbook#keys-of-several-types) for the keys. |
-//! | `remove` was called for an item that was not inserted, or more often than it was: because a lookup found it, or a message came twice. | Call it once for each `insert` that succeeded: [upserts](cookbook#upserts-overwrites-and-rollbacks), [messages](cookbook#messages-that-come-twice). |
-//! | `remove` was called on a filter or a maplet that [`insert_if_absent`](#which-insert) has filled. | Use `insert` and `remove` in pairs. |
-//! | `remove` was called with the old value of a pair that was [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update). | Remove the value that the pair has now. |
+//! | `remove` or [`unmerge`](CuckooFilter::unmerge) got an item that was never inserted, or too often: because a lookup found it, or a message came twice. | Call `remove` once for each `insert` that succeeded, `unmerge` once for each `merge`: [upserts](cookbook#upserts-overwrites-and-rollbacks), [messages](cookbook#messages-that-come-twice). |
+//! | `remove` or `unmerge` was called on a filter or maplet that [`insert_if_absent`](#which-insert) has filled. | Use `insert` and `remove` in pairs. |
+//! | `remove` was called with the old value of a [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update) pair. | Remove its present value. |
 //! | [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) changed the pair, because its key collides with another; or [`remove_value`](CuckooMaplet::remove_value) removed it. | Use values that tell pairs apart; for counters, call only `update_or_insert`, `update`, and `remove` with the value 0. |
 //! | During a [`merge`](CuckooFilter::merge) that failed, items of the other filter were removed, or an `insert_if_absent` returned `Ok(false)`. | See what `merge` forbids. |
-//! | The filter was [restored](#snapshots) from an older snapshot. | [Insert again](cookbook#keep-a-filter-across-restarts) what came after the snapshot. |
-//! | A [`Prehashed`] hash or a [`Hash`](core::hash::Hash) implementation differs on another machine or in another release, as that of an `enum` or of a standard type may. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |
+//! | The filter was [restored](#snapshots) from an older snapshot. | [Insert again](cookbook#keep-a-filter-across-restarts) what came later. |
+//! | A [`Prehashed`] hash or a [`Hash`](core::hash::Hash) implementation differs between machines or releases, as that of an `enum` or a standard type may. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |
 //! | A view [trusted](CuckooFilterView::from_trusted_bytes) damaged bytes, or its bytes changed later. | Check them: [`from_bytes`](CuckooFilterView::from_bytes). |
 //! | An [`ExpiringCuckooFilter`] has forgotten the item: its window has passed, [the filter was full](Builder::forget_oldest_when_full), or `insert_if_absent` returned `Ok(false)`. | See what it [promises](ExpiringCuckooFilter#guarantees). |
 //!
 //! # What blocks, on whom, and how long
 //!
-//! A *stripe* is a group of buckets with a lock. Writers lock stripes in ascending order, so they cannot deadlock.
+//! A *stripe* is a group of buckets with a lock. Writers cannot deadlock.
 //!
 //! | operation | waits for |
 //! |---|---|
@@ -240,14 +238,14 @@
 //!
 //! Other tables have [all cases](design#what-each-operation-waits-for), [maplets](CuckooMaplet#what-blocks) and
 //! [expiring filters](ExpiringCuckooFilter#what-blocks). A thread that is stopped while it holds a stripe stops the
-//! writers that need this stripe, but no lookup.
+//! writers that need it, but no lookup.
 //!
 //! # Features
 //!
 //! | feature (off by default) | what it adds |
 //! |---|---|
 //! | `serde` | a [`Snapshot`], views, and filters of all kinds with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as [snapshots](#snapshots). Other seeds, and expiring filters that end generations by themselves, are an error: serialize the `snapshot()`. A view is deserialized with the hasher `H::default()` |
-//! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter) |
+//! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: [recipe](cookbook#model-check-code-that-uses-a-filter) |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]
 

@@ -40,7 +40,7 @@ pub struct ExpiringFilter<L: Storage, S = DefaultHashBuilder> {
     ended: Ended,
 }
 
-/// The numbers of generations that inserts have ended: to make room, by the number of new items, and by the clock.
+/// The numbers of generations that ended early to make room, by the number of new items, and by the clock.
 #[derive(Default)]
 struct Ended {
     early: AtomicU64,
@@ -160,8 +160,8 @@ struct Ended {
 /// An item that is inserted again within the window moves to the present generation, and does not count as new. So with
 /// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest
 /// generation then](crate::Builder::forget_oldest_when_full). An example with room for 12,000 items: each new item was
-/// followed by the item of 9,000 inserts before. Lookups missed no item, and the filter never remembered fewer than
-/// 9,544 items with four generations, or 11,544 with twelve.
+/// followed by the item that had come 9,000 inserts before. Lookups missed no item, and the filter never remembered
+/// fewer than 9,544 items with four generations, or 11,544 with twelve.
 ///
 /// To count items that come again, too, call [`advance`](ExpiringCuckooFilter::advance) yourself after a number of
 /// inserts.
@@ -983,8 +983,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
             .map_err(InsertError::of_window)
     }
 
-    /// Inserts one item into a filter that ends generations by itself. Outlined: an insert into any other filter saves no
-    /// registers for it.
+    /// Inserts one item into a filter that ends generations by itself. Outlined: an insert into any other filter saves
+    /// no registers for it.
     #[inline(never)]
     fn insert_and_advance(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
         if self.quota.is_some() {

@@ -1090,17 +1090,18 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         self.inner.merge(&other.inner)
     }
 
-    /// Removes the items of another filter: the inverse of [`merge`](Self::merge). Returns the number of entries of
-    /// `other` that this filter did not hold: 0 if all its items were merged before.
+    /// Removes the items of another filter: the inverse of [`merge`](Self::merge). Returns how many copies of items of
+    /// `other` this filter did not hold: 0 if all of them were merged before.
     ///
-    /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge, and
-    /// from which nothing was removed since: otherwise lookups may miss other items. In a filter of fixed size, you may
-    /// also unmerge items that you inserted one by one. A growing filter needs the merge: an entry of `other` may know too
-    /// little of an item to tell its own entry here from another one.
+    /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge.
+    /// Between the two calls, insert nothing into `other`, remove nothing from it, and remove none of its items from
+    /// this filter: otherwise lookups may miss other items. In a filter of fixed size, you may also unmerge items that
+    /// you inserted one by one. In a growing filter you may not: an entry of `other` may know too little of an item to
+    /// tell its own entry here from another one.
     ///
-    /// Other threads may use both filters meanwhile. The call takes a [`snapshot`](Self::snapshot) of `other`, and removes
-    /// its items one after the other, so other threads see some of them go earlier than others. It waits as `merge` does:
-    /// see [what blocks](crate#what-blocks-on-whom-and-how-long). The rate that merged items have added
+    /// Other threads may use both filters meanwhile. The call takes a [`snapshot`](Self::snapshot) of `other`, and
+    /// removes its items one after the other, so other threads see some of them go earlier than others. It waits as
+    /// `merge` does: see [what blocks](crate#what-blocks-on-whom-and-how-long). The rate that merged items have added
     /// [stays](Self::merge) until a `clear`.
     ///
     /// # Errors
@@ -1129,18 +1130,18 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// Removes every entry that certainly stands for no item of another filter, and so keeps the intersection of both.
     /// Returns the number of copies that it has removed.
     ///
-    /// An item that both filters hold during the whole call stays, with all its copies in this filter. Of the other items a
-    /// share stays that is the [rate](Self::false_positive_rate) of `other`: those that `other` reports as present. In
-    /// addition, a growing filter keeps the entries of a version group of which `other` has
-    /// [stashed](crate#what-finds-no-room) something. Removing an item afterwards follows the rule of
-    /// [`remove`](Self::remove): it must have been inserted into this filter, and be in `other`.
+    /// An item that both filters hold during the whole call stays, with all its copies in this filter. Of the items
+    /// that `other` does not hold, those stay that it reports as present: their share is the
+    /// [rate](Self::false_positive_rate) of `other`. In addition, a growing filter keeps the entries of a version group
+    /// of which `other` has [stashed](crate#what-finds-no-room) something. Removing an item afterwards follows the rule
+    /// of [`remove`](Self::remove): it must have been inserted into this filter, and be in `other`.
     ///
     /// There is no general difference of two filters. Two items that share an entry would be removed together, although
-    /// `other` holds only one of them: in a filter of fixed size with 16-bit fingerprints, 15 of 500,000 items that had to
-    /// stay were missed. To remove the items of a filter that was merged, call [`unmerge`](Self::unmerge).
+    /// `other` holds only one of them: in a filter of fixed size with 16-bit fingerprints, 15 of 500,000 items that had
+    /// to stay were missed. To remove the items of a filter that was merged, call [`unmerge`](Self::unmerge).
     ///
-    /// Other threads may use both filters meanwhile: an item that another thread inserts or moves during the call may stay.
-    /// The call takes the lock of each stripe with something to remove, and no snapshot. It waits as a
+    /// Other threads may use both filters meanwhile: an item that another thread inserts or moves during the call may
+    /// stay. The call takes the lock of each stripe with something to remove, and no snapshot. It waits as a
     /// [`clear`](Self::clear) does for other operations on the whole filter: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long).
     ///
@@ -1166,18 +1167,20 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         self.inner.intersect(&other.inner)
     }
 
-    /// Estimates how many entries of this filter stand for items of another filter, and the error of the estimate. It
-    /// changes nothing.
+    /// Estimates how many entries of this filter stand for items of another filter. Returns the estimate and its error.
+    /// Changes nothing.
     ///
-    /// It looks up each entry of this filter in `other`, and corrects the number for false positives. (In growing filters
-    /// these are more than the rate of `other`, since an entry knows less than an item. So it also looks up as many entries
-    /// that no filter holds.)
-    /// Copies in the [stash](crate#what-finds-no-room) count once. Other threads may use both filters meanwhile: an item
-    /// that is moved during the call may be counted twice, or not at all.
+    /// It looks up each entry of this filter in `other`, and corrects the number for false positives. (In growing
+    /// filters these are more than the rate of `other`, since an entry knows less than an item. So for each entry, it
+    /// also looks up one at another position, to count the false positives.)
+    ///
+    /// Copies in the [stash](crate#what-finds-no-room) count once. Other threads may use both filters meanwhile: an
+    /// item that is moved during the call may be counted twice, or not at all.
     ///
     /// # Errors
     ///
-    /// Those of [`intersect`](Self::intersect), and [`Error::OutOfMemory`] if there is no memory for a copy of the stash.
+    /// Those of [`intersect`](Self::intersect), and [`Error::OutOfMemory`] if there is no memory for a copy of the
+    /// stash.
     ///
     /// # Examples
     ///

@@ -73,6 +73,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
 /// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_if_absent` | the same |
 /// | `update` | as `get`, then as `replace`; both again if another thread changed the value first | the same; nothing while your function runs |
+/// | `update_or_insert` | as `update`; if the key has no value, then as `insert_if_absent`; both again if another thread inserted a value first | the same; nothing while your function runs |
 /// | `remove_value` | another `remove_value`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growing maplet once the growth mutex | one stripe at a time, for a load and a store; for a stashed pair the two stripes and the mutex, for some stores |
 /// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, in each of which a fingerprint of its version group was moved: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads and a search in the stash |
 ///
@@ -429,12 +430,13 @@ impl<L: Storage, S> Maplet<L, S> {
     /// several threads do this at once for a key without a value, exactly one of them gets `true`.
     ///
     /// A key that collides with another key counts as present, and has the value of that other key (a false candidate).
-    /// Use it together with [`update`](Self::update) for a table of one value per key, for example a counter. Few keys
-    /// share their value with another key.
+    /// Use it together with [`update`](Self::update) for a table of one value per key; for counters, call
+    /// [`update_or_insert`](Self::update_or_insert). Few keys share their value with another key.
     ///
     /// **Do not [remove](Self::remove) single pairs from such a maplet.** Two keys may share one pair, and the removal
     /// for one of them removes the pair for both. This holds also if you remove only pairs for which this method
-    /// returned `true`. [`remove_value`](Self::remove_value) is safe.
+    /// returned `true`. [`remove_value`](Self::remove_value) is safe. (So is the removal of [a counter at
+    /// 0](crate::cookbook#a-counter-for-each-key) in a maplet of fixed size.)
     ///
     /// Takes no lock if the key has a value in one of its buckets and this value is not being moved. Otherwise it waits
     /// while another thread writes to the stripes of the two buckets of the key. If it adds the pair, it also waits as
@@ -566,8 +568,11 @@ impl<L: Storage, S> Maplet<L, S> {
     /// The step is atomic, as that of `update` and of [`insert_if_absent`](Self::insert_if_absent): if several threads
     /// count one key at the same time, exactly one of them inserts `first`, and no count is lost.
     ///
-    /// Waits as [`update`](Self::update) does if the key has a value, and as [`insert_if_absent`](Self::insert_if_absent)
-    /// does otherwise.
+    /// If the key collides with a key that has a value, `new` changes the value of that key: so a count may be too
+    /// high, but is never too low. The cookbook has [the rules for counters](crate::cookbook#a-counter-for-each-key).
+    ///
+    /// Waits as [`update`](Self::update) does if the key has a value, and as
+    /// [`insert_if_absent`](Self::insert_if_absent) does otherwise.
     ///
     /// # Errors
     ///
@@ -644,7 +649,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// at some instant during the call. A pair that gets the value during the call may or may not be removed. When the
     /// call has returned, it removes nothing more.
     ///
-    /// This call is safe in a maplet that [`insert_if_absent`](Self::insert_if_absent) fills. So `remove_value(0)`
+    /// This call is safe in a maplet that [`insert_if_absent`](Self::insert_if_absent) or
+    /// [`update_or_insert`](Self::update_or_insert) fills. So `remove_value(0)`
     /// removes the [counters](crate::cookbook#a-counter-for-each-key) that are back at zero.
     ///
     /// It reads the whole table, which takes some milliseconds for a million pairs. It waits for another

@@ -14,7 +14,8 @@ use crate::table::placing::entry::{Pair, ValueBits, Values};
 use crate::table::whole::generations::{Generations, Stamping};
 use crate::table::{Buckets, ItemOf, State, Table};
 
-/// The estimated number of items that two filters have in common. [`CuckooFilter::overlap`](crate::CuckooFilter::overlap) returns it.
+/// The estimated number of items that two filters have in common.
+/// [`CuckooFilter::overlap`](crate::CuckooFilter::overlap) returns it.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overlap {
@@ -25,14 +26,15 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// Estimates from the number of all entries, of those that were found in the other filter, and of those that would have
-    /// been found there by chance.
+    /// Estimates from three numbers of entries: `all`, the `held` ones that were found in the other filter, and those
+    /// that would have been found there `by_chance`.
     pub(crate) fn estimated(all: u64, held: u64, by_chance: f64) -> Self {
         let (all, held) = (all as f64, held as f64);
         let rate = by_chance / all.max(1.0);
         let items = ((held - rate * all) / (1.0 - rate)).max(0.0);
         let others = (all - items).max(0.0);
-        // The number of false positives is binomial, and so is a count of those by chance. Of few, one is not enough to go by.
+        // The number of false positives is binomial, and so is the count of those by chance. The variance is at least 1,
+        // since a small count says little.
         let standard_error = (2.0 * others * rate / (1.0 - rate)).max(1.0).sqrt();
         Self { items, standard_error }
     }
@@ -62,11 +64,13 @@ pub struct Stats {
     /// The number of generations, since an [expiring filter](crate::ExpiringCuckooFilter) was built, that [ended
     /// early](crate::Builder::forget_oldest_when_full) to make room for an insert. 0 in all other filters.
     pub early_advances: u64,
-    /// The number of generations that ended because they had [as many new items](crate::Builder::every_items) as set. 0
-    /// in all other filters.
+    /// The number of generations, since an expiring filter was built, that ended by their [number of new
+    /// items](crate::Builder::every_items). 0 in all other filters.
     pub counted_advances: u64,
-    /// The number of generations that ended by the [clock](crate::Builder::every). 0 in all other filters. The other
-    /// generations up to the [present one](crate::ExpiringCuckooFilter::generation) ended by calls of `advance`.
+    /// The number of generations, since an expiring filter was built, that ended by the
+    /// [clock](crate::Builder::every). 0 in all other filters. (A restored or cloned filter was built by that call. In
+    /// a filter that was neither restored nor cloned, all remaining generations before the [present
+    /// one](crate::ExpiringCuckooFilter::generation) ended by calls of `advance`.)
     pub timed_advances: u64,
     /// The longest time that an [advance](crate::ExpiringCuckooFilter::advance) took, its waits included, since an
     /// expiring filter got its [clock](crate::Builder::every), measured by that clock. Zero without a clock, and in all

@@ -1,4 +1,4 @@
-//! One value for each key: `insert_if_absent`, and `update`, which adds 1.
+//! A counter for each key: `update_or_insert`, which stores 1 or adds 1, and `update`, which adds 1.
 //!
 //! In the comments, x is a key, and x1 is x with the value 1.
 

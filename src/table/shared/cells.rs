@@ -495,8 +495,8 @@ impl Cells {
         self.seconds.view().word(at).load(Ordering::Acquire)
     }
 
-    /// Returns whether an entry matches the query. `None`: it has seen none, and the number of lines has changed
-    /// meanwhile, so it may have missed one. Takes no lock.
+    /// Returns whether an entry matches the query. Returns `None` if it has found no entry, and the number of lines has
+    /// changed meanwhile: then it may have missed one. Takes no lock.
     pub(in crate::table) fn holds(&self, query: StashQuery) -> Option<bool> {
         self.read_until(query, |_| ControlFlow::Break(())).map(|held| held.is_break())
     }
@@ -511,8 +511,8 @@ impl Cells {
         self.read_until(query, found).is_some()
     }
 
-    /// Calls `found` with each entry that matches the query, until it returns `Break`. `None`: it did not, and the number
-    /// of lines has changed meanwhile.
+    /// Calls `found` with each entry that matches the query, until it returns `Break`. Returns `None` if it has not
+    /// returned `Break`, and the number of lines has changed meanwhile: then the call may have missed an entry.
     fn read_until(
         &self,
         query: StashQuery,

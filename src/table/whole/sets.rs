@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** an intersection keeps each entry that may stand for an item of the other table.
 //!
-//! A growing table knows some number of the lowest bits of an item's position. So an entry of the one table and an entry
-//! of the other may stand for one item if they agree in the core, and in the bits that both of them know.
+//! An entry of a growing table knows some of the lowest bits of its item's position. So an entry of one table and an
+//! entry of the other may stand for one item if they agree in the core, and in the bits that both of them know.
 //!
 //! There is no difference of two tables: an entry that both have may stand for two items, of which the other table has
 //! only one.
@@ -19,8 +19,8 @@ use crate::table::stash::Copied;
 use crate::table::{Buckets, Stashed, Table, prefix};
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
-    /// Removes the entries of the image, which were merged before. Returns for how many copies there was no entry. Each
-    /// copy is a removal of its own.
+    /// Removes the entries of the image, which were merged before. Returns the number of copies that were not there.
+    /// Each copy is a removal of its own.
     pub(crate) fn unmerge(self, image: &Image) -> u64 {
         self.turns.take_locked();
         // Doubled entries are counted at the end, as in a merge.
@@ -64,8 +64,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         removed
     }
 
-    /// Returns the number of all entries, of those that may stand for an item of the other table, and of those of other
-    /// positions that would do so by chance. An entry that is moved meanwhile may be counted twice, or not at all.
+    /// Returns three numbers: of all entries; of those that may stand for an item of the other table; and of those that
+    /// would do so by chance (in a growing table: with another position). An entry that is moved meanwhile may be
+    /// counted twice, or not at all.
     pub(crate) fn overlap(self, other: Table<'_, F, B>) -> Result<(u64, u64, f64), NoMemory> {
         let mut stashed = Copied::new();
         self.copy_stash(&mut stashed)?;
@@ -133,8 +134,8 @@ mod tests {
 
     type Grown = Table<'static, Packed<16, 4>, GrowingBuckets>;
 
-    /// The entries of the small table know fewer bits of their positions than the buckets of the large one tell: each of
-    /// them stands for items of several of these.
+    /// The entries of the small table know fewer bits of their positions than the buckets of the large one tell: each
+    /// of them stands for items of several of these.
     #[test]
     fn an_entry_that_knows_little_may_be_in_many_buckets() {
         let [small, large] = [0; 2].map(|_| Grown::try_new(2, 1 << 20).unwrap());
