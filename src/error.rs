@@ -207,7 +207,7 @@ pub enum Error {
     /// generation](crate::Builder::forget_oldest_when_full) when it is full, and has no room for all generations except
     /// one.
     ///
-    /// Request [a number of items](crate::Builder::every_items) from 1 to `max`.
+    /// Request [a number of items](crate::Builder::every_items) from 1 to `max`, which is at least 1.
     ItemsPerGenerationOutOfRange {
         /// The requested number of new items of a generation.
         items: usize,

@@ -38,12 +38,7 @@ trait Counts {
 impl<L: Layout> Counts for CuckooMaplet<L, KeyHash> {
     fn count(&self, key: u64) {
         let add = |count| (count < 255).then_some(count + 1);
-        // A key that is there is counted without a search for room.
-        if self.update(&key, add).expect("a value that fits").is_none()
-            && !self.insert_if_absent(&key, 1).expect("what it was made for")
-        {
-            self.update(&key, add).expect("a value that fits");
-        }
+        self.update_or_insert(&key, 1, add).expect("what it was made for");
     }
     fn read(&self, key: u64) -> u8 {
         // Keys that collide may have several values. None of them is too low.

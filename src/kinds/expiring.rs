@@ -683,14 +683,13 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 
     /// Counts `stored` new items, and ends the generation that these items complete. `clock` was read before they were
     /// stored.
-    fn count_new(&self, quota: &Quota, stored: usize, mut clock: Clock) {
+    fn count_new(&self, quota: &Quota, stored: usize, clock: Clock) {
         quota.count(stored, || {
             self.inner.state.turns.take_locked();
             if self.measured(|| by_encoding!(self.inner, table => table.advance_from(clock))) {
                 // Relaxed, here and below: a number that orders nothing.
                 self.ended.counted.fetch_add(1, Ordering::Relaxed);
             }
-            clock = self.inner.state.clock();
         });
     }
 

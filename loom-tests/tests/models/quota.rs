@@ -25,8 +25,8 @@ fn two_new_items_of_one_generation<L: Layout>() {
     });
 }
 
-/// Each ends a generation, or one thread ends both; or the second one finds that the generation of its item has ended. The
-/// count is right afterwards: the next item ends one more.
+/// Each ends a generation; or the second one is counted while the first one ends the generation, or finds that the
+/// generation of its item has ended. The count is right afterwards: the next item ends one more.
 fn two_new_items_of_two_generations<L: Layout>() {
     let mut setup = Setup::<Expiring<L, 1>>::new(2);
     let items @ [.., last] = setup.items([(0, 1), (1, 0), (0, 1)]);

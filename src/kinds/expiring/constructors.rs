@@ -112,7 +112,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// remembers does not count. (It still moves the item to the present generation.)
     ///
     /// If [`every`](Self::every) is also set, a generation ends after its period or after `items` new items, whichever
-    /// comes first. Then both the period and the count begin again.
+    /// comes first. The count begins again with each generation. The period does not: so the generation after one that
+    /// ended by its count may be short.
     ///
     /// If one thread inserts only new items, the filter holds at most N · `items` items: with this
     /// [capacity](Self::capacity) it is never full.

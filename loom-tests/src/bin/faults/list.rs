@@ -665,8 +665,10 @@ pub const FAULTS: &[Fault] = faults! {
         => "sets::growing::entry_that_is_kicked";
     count: "two threads end generations by the number of their items at once"
         without "before < self.items &&" => "quota::two_new_items_of_two_generations";
-    end_each: "what is stored while a thread ends a generation ends none"
-        replace "before < 2 * self.items" with "true" => "quota::two_new_items_of_two_generations";
+    count: "items that others store while a generation ends count for the next one"
+        replace "self.new.store(now - self.items, Ordering::Relaxed);"
+        with "self.new.fetch_sub(self.items, Ordering::Relaxed);"
+        => "quota::two_new_items_of_two_generations";
     store_absent: "a stamp is read before the stripe is taken"
         put "let place = Place::select(in_first, self.stamped(key, duplicates).places());"
         before "let locked = self.lock_stripes(both(buckets, Bucket::number));"
