@@ -125,6 +125,10 @@ impl AtomicU64 {
         before
     }
 
+    pub(crate) fn swap(&self, value: u64, order: Ordering) -> u64 {
+        self.atomic.swap(value, order)
+    }
+
     pub(crate) fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
         self.fetch_add(value.wrapping_neg(), order)
     }

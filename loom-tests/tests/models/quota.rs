@@ -6,6 +6,7 @@ use loom_tests::model::Setup;
 
 models_of_three! {
     two_new_items_of_one_generation
+    three_new_items_where_two_end_a_generation
     two_new_items_of_two_generations
     new_item_beside_an_advance
 }
@@ -18,6 +19,20 @@ fn two_new_items_of_one_generation<L: Layout>() {
         for item in items {
             model.thread(move |t| assert!(t.remember(item)));
         }
+        move |t| {
+            assert_eq!(t.generation(), 1);
+            assert!(items.into_iter().all(|item| t.is_remembered(item)));
+        }
+    });
+}
+
+/// The third item may be stored while the generation ends: it ends no other one.
+fn three_new_items_where_two_end_a_generation<L: Layout>() {
+    let mut setup = Setup::<Expiring<L, 2>>::new(2);
+    let items @ [first, second, third] = setup.items([(0, 1), (1, 0), (0, 1)]);
+    setup.generations(3).check_asserted(2500, 2, move |model| {
+        model.thread(move |t| assert!(t.remember(first) && t.remember(second)));
+        model.thread(move |t| assert!(t.remember(third)));
         move |t| {
             assert_eq!(t.generation(), 1);
             assert!(items.into_iter().all(|item| t.is_remembered(item)));

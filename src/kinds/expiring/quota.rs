@@ -51,7 +51,8 @@ impl Quota {
         let now = before + stored as u64;
         if before < self.items && now >= self.items {
             end();
-            self.new.store(now - self.items, Ordering::Relaxed);
+            // A swap, since loom orders it among the additions; a store it does not.
+            self.new.swap(now - self.items, Ordering::Relaxed);
         }
     }
 

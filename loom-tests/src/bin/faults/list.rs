@@ -664,9 +664,9 @@ pub const FAULTS: &[Fault] = faults! {
         without "&& version.validate()"
         => "sets::growing::entry_that_is_kicked";
     count: "two threads end generations by the number of their items at once"
-        without "before < self.items &&" => "quota::two_new_items_of_two_generations";
+        without "before < self.items &&" => "quota::three_new_items_where_two_end_a_generation";
     count: "items that others store while a generation ends count for the next one"
-        replace "self.new.store(now - self.items, Ordering::Relaxed);"
+        replace "self.new.swap(now - self.items, Ordering::Relaxed);"
         with "self.new.fetch_sub(self.items, Ordering::Relaxed);"
         => "quota::two_new_items_of_two_generations";
     store_absent: "a stamp is read before the stripe is taken"
