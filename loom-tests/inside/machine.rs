@@ -129,10 +129,6 @@ impl AtomicU64 {
         self.atomic.swap(value, order)
     }
 
-    pub(crate) fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
-        self.fetch_add(value.wrapping_neg(), order)
-    }
-
     pub(crate) fn compare_exchange(
         &self,
         current: u64,
