@@ -148,7 +148,7 @@ models_of_three! {
 }
 
 growing_models! {
-    split_against_lookup: [x] = growing::<L>() => [split(1)] || [contains(x)], 1500, 3;
+    split_against_lookup: [x] = growing::<L>() => [split(1)] || [contains(x)], 700, 3;
     split_against_removal: [x] = growing::<L>()
         => [split(1)] || [remove(x), !contains(x)], 3000, 3;
     // The entry goes back to a bucket that is split, or to the new one.

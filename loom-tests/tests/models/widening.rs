@@ -69,11 +69,11 @@ growing_models! {
     ) => [widen()] || [clear(), !contains(x), !contains(y)], 2200, 2;
     // The new versions know of the stashed entries.
     lookup_of_what_is_stashed: [x, _] = going_back(four_buckets::<L>(), 0, 1)
-        => [widen()] || [contains(x)], 2000, 2;
-    insert_into_the_stash: [x] = no_room::<L>() => [widen()] || [insert(x), contains(x)], 8800, 2;
+        => [widen()] || [contains(x)], 1000, 2;
+    insert_into_the_stash: [x] = no_room::<L>() => [widen()] || [insert(x), contains(x)], 5600, 2;
     // A slot is freed, and the stashed entry goes there.
     going_back_after_widening_against_lookup: [x, low] = going_back(four_buckets::<L>(), 0, 1)
-        => [widen(), remove(low)] || [contains(x)], 31_000, 2;
+        => [widen(), remove(low)] || [contains(x)], 8500, 2;
     // The words stay where they are while a snapshot copies them, and so do the stripes with their flags.
     snapshot_beside_widening: [x, y] = with(
         two_buckets::<L>(), [(0, 1); 2], |s, [x, _]| s.store(1, &[x]),
