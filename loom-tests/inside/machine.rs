@@ -148,7 +148,7 @@ impl AtomicU64 {
 /// nothing here. A store without the mutex makes loom panic.
 #[allow(unsafe_code, reason = "loom's load that is no step of a model")]
 pub(crate) fn load_locked(word: &AtomicU64) -> u64 {
-    // SAFETY: loom's word is no memory that another thread may store to without loom.
+    // SAFETY: loom panics if a store to the word is not ordered with this load.
     let value = unsafe { word.atomic.unsync_load() };
     stepped(Step::Load);
     value

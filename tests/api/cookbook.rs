@@ -74,6 +74,27 @@ fn the_readme_says_what_figures_tell() {
     }
 }
 
+/// The cookbook says what counters of 8 bits cost in a growing maplet of a million keys.
+#[test]
+fn the_costs_of_growing_counters() {
+    const KEYS: usize = 1_000_000;
+    let builder = GrowableCuckooMaplet::builder().value_bits(8);
+    let plain = builder.clone().figures(KEYS).unwrap();
+    let exact = builder.false_positive_rate(0.001).figures(KEYS).unwrap();
+    let bytes = |figures: Figures| (figures.bits_per_item / 8.0).round();
+    let one_in = 100_000.0 * (1e-5 / exact.false_positive_rate).round();
+    let stated = format!(
+        "takes {} bytes per key and counts {:.1} % of them wrong; with `false_positive_rate(0.001)` it takes {} bytes, \
+         and counts one in {one_in} wrong.",
+        bytes(plain),
+        100.0 * plain.false_positive_rate,
+        bytes(exact),
+    );
+    let page = include_str!("../../docs/cookbook.md");
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ").replace("200,000", "200000");
+    assert!(words.contains(&stated), "not in the cookbook: {stated}");
+}
+
 /// The README is short and complete: the hosting site shows the lines that rustdoc would hide.
 #[test]
 fn the_readme_has_900_words_and_no_hidden_lines() {

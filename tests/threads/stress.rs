@@ -289,13 +289,14 @@ fn settled_crowds_are_found(kind: Kind, keys: usize, lookups: u64) {
     let _turn = turn();
     let top = kind.top() as usize;
     // The lower half of the values is settled.
-    let values_of = |at: usize| 1 + at % if top > 0 { CROWD.min(top.div_ceil(2)) } else { CROWD };
+    let most = if top > 0 { CROWD.min(top.div_ceil(2)) } else { CROWD };
     let value = |n: usize| if top > 0 { n as Value } else { 0 };
     let settled: Vec<(u64, usize)> =
-        hashes(1).take(keys).enumerate().map(|(at, hash)| (hash, values_of(at))).collect();
+        hashes(1).take(keys).enumerate().map(|(at, hash)| (hash, 1 + at % most)).collect();
     let pairs = || settled.iter().flat_map(|&(hash, of)| (0..of).map(move |n| (hash, value(n))));
     let subject = &*kind.build(0, 2 * pairs().count());
     pairs().for_each(|pair| subject.insert(pair).expect("room"));
+    assert!(subject.stashed().0 > 0 || most <= 2 * kind.layout.slots, "{subject:?}");
     let (writing, looked_up) = (&AtomicUsize::new(THREADS), &AtomicU64::new(0));
     let (stop, start) = (&AtomicBool::new(false), &Barrier::new(2 * THREADS));
     let look = |reader: usize| {
@@ -371,15 +372,17 @@ fn settled_crowds_are_found(kind: Kind, keys: usize, lookups: u64) {
 }
 
 fn crowds(layout: Layout) {
-    for value_bits in [0, layout.longest_values().min(5)] {
-        let kind = Kind { layout, grows: false, value_bits };
-        settled_crowds_are_found(kind, 300, repetitions(20_000, LONG / 2));
-    }
+    crowds_of(layout, false);
 }
 
 fn crowds_grow(layout: Layout) {
+    crowds_of(layout, true);
+}
+
+/// Crowds in a filter and in a maplet.
+fn crowds_of(layout: Layout, grows: bool) {
     for value_bits in [0, layout.longest_values().min(5)] {
-        let kind = Kind { layout, grows: true, value_bits };
+        let kind = Kind { layout, grows, value_bits };
         settled_crowds_are_found(kind, 300, repetitions(20_000, LONG / 2));
     }
 }

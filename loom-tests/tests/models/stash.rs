@@ -110,22 +110,11 @@ models_of_three! {
         => [resize_stash(x, 4), resize_stash(x, 2)] || [contains(x)], 50_000, 2;
     // The entry goes back to a bucket, and an entry at another position takes its cell: one of those whose way begins
     // in the same line.
-    cell_used_again_against_lookup: [low, x, one, two, three] = adding(
-        items(Setup::<L>::new(6), [(0, 1), (2, 3)]), |s, [low, high]| {
-            let x = s.item_of_group(0, 1, low);
-            let [one, two, three] = s.items([(2, 3); 3]);
-            s.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&[x]);
-            [low, x, one, two, three]
-        },
-    ) => [remove(low), insert(one), insert(two), insert(three)] || [contains(x)], 5000, usually(1);
-    cell_of_two_words_used_again_against_lookup: [low, x, one, two, three] = adding(
-        items(Setup::<L>::new(6), [(0, 1), (2, 3)]), |s, [low, high]| {
-            let x = s.item_of_group(0, 1, low);
-            let [one, two, three] = s.items([(2, 3); 3]);
-            s.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&[x]);
-            [low, x, one, two, three]
-        },
-    ) => [remove(low), insert(one), insert(two), insert(three)] || [contains(x)], 5000, 1, cells_of_two_words;
+    cell_used_again_against_lookup: [low, x, one, two, three] = cell_used_again::<L>()
+        => [remove(low), insert(one), insert(two), insert(three)] || [contains(x)], 5000, usually(1);
+    cell_of_two_words_used_again_against_lookup: [low, x, one, two, three] = cell_used_again::<L>()
+        => [remove(low), insert(one), insert(two), insert(three)] || [contains(x)],
+        5000, 1, cells_of_two_words;
     // The ways of entries in the second line pass the first one, and continue to do so when one of them is removed.
     passed_line_against_lookup: [.., removed, x] = stashed::<L, 6>()
         => [remove(removed)] || [contains(x)], 44, 3;
@@ -239,6 +228,18 @@ fn goes_back<M: Subject>() -> With<M, 2> {
 /// `[x, low]`.
 fn room_for_one<L: Layout>() -> With<L, 2> {
     with(Setup::new(2), [(0, 1); 2], |s, [x, low]| s.fill_but_one(0, low).fill(1, low).stash(&[x]))
+}
+
+/// Four full buckets. `x` is stashed, and goes back when `low` is removed. The other three are not there yet.
+///
+/// `[low, x, one, two, three]`.
+fn cell_used_again<L: Layout>() -> With<L, 5> {
+    adding(items(Setup::new(6), [(0, 1), (2, 3)]), |s, [low, high]| {
+        let x = s.item_of_group(0, 1, low);
+        let [one, two, three] = s.items([(2, 3); 3]);
+        s.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&[x]);
+        [low, x, one, two, three]
+    })
 }
 
 /// Adds `x` and another item of its group, which is stashed.

@@ -43,7 +43,7 @@ impl Quota {
     /// Counts `stored` new items, at most as many as a generation gets. Calls `end` if the generation has all its items.
     #[inline]
     pub(crate) fn count(&self, stored: usize, end: impl FnOnce()) {
-        // Items that are there already store nothing to what all threads share.
+        // So an insert of an item that is remembered writes nothing that all threads share.
         if stored == 0 {
             return;
         }

@@ -396,7 +396,7 @@ impl Cells {
     /// `false`: there may be an entry, or the number of lines has changed meanwhile. Takes no lock.
     #[inline(always)]
     pub(in crate::table) fn marks_lack(&self, key: Place) -> bool {
-        // Acquire and Relaxed, as in `read`.
+        // Acquire and Relaxed, as in `read_until`.
         let lines = self.lines.load(Ordering::Acquire);
         let lacks = |entry| self.is_unmarked(lines, entry, key.position);
         // A table of fixed size has no loop.
@@ -883,7 +883,7 @@ impl<'a> Writer<'a> {
     /// Stores the number of lines, and counts the change.
     fn set_lines(&self, lines: usize) {
         let changes = (self.lines() >> u32::BITS) + 1;
-        // Release: pairs with the load in `read`.
+        // Release: pairs with the loads in `read_until` and `marks_lack`.
         self.cells.lines.store(changes << u32::BITS | lines as u64, Ordering::Release);
     }
 }

@@ -101,8 +101,8 @@ pub const LIKELY: &[(&str, &str)] = &[
     (
         "src/table/shared/cells.rs",
         "stash::going_back_against_lookup stash::insert_known stash::doubling_against_lookup \
-            stash::cell_used_again stash::cell_of_two_words stash::insert_known stash::going_back_from order::stashed_inserts_then_lookups \
-            order::stashed_removals_then_lookups order::stashed_insert_and order::stashed_removal_and",
+            stash::cell_used_again stash::cell_of_two_words stash::going_back_from \
+            order::stashed_inserts_then_lookups order::stashed_removals_then_lookups order::stashed_insert_and order::stashed_removal_and",
     ),
     (
         "src/table/buckets/versions.rs",
