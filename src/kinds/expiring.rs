@@ -901,7 +901,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// let mut seen = ExpiringCuckooFilter::with_capacity(100, 4);
     /// seen.set_every_items(10)?;
-    /// seen.insert_all(0..30)?;
+    /// seen.insert_all(0..35)?;
     /// assert_eq!((seen.generation(), seen.items_per_generation()), (3, Some(10)));
     /// # Ok::<(), coucal::Error>(())
     /// ```
