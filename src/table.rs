@@ -4,7 +4,7 @@
 //! buckets of the item, or is counted in the stash. A word changes only under the stripe of its bucket.
 //!
 //! `docs/design.md` specifies which thread may write each word, and in which order. Four files change words: this one,
-//! `items/remove.rs`, `growth/split.rs` and `whole/retire.rs`. All of them call `State::store_bits`. The operations are
+//! `items/remove.rs`, `growth/split.rs` and `whole/sweep.rs`. All of them call `State::store_bits`. The operations are
 //! in the files below. The comment of each atomic access names the access that it pairs with:
 //!
 //! * A *clear* is any store to a word that takes an entry out. A *copy* is any store that puts an entry in.
@@ -207,11 +207,6 @@ impl<B: Buckets> State<B> {
         }
     }
 
-    /// Locks and unlocks each stripe. Blocks as [`Stripes::pass_all`] does.
-    fn pass_all(&self) {
-        while self.stripes().pass_all().is_none() {}
-    }
-
     #[inline]
     fn stripes(&self) -> &Stripes {
         self.buckets.stripes()
@@ -326,9 +321,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         true
     }
 
-    /// Moves an entry from one of its buckets to the other, and stores `new`, if any, in its place. An entry whose
-    /// value is [retiring](whole::retire) is dropped instead of moved. `hop` is the key of the entry: its first place
-    /// is where the entry is, its second place is where it goes.
+    /// Moves an entry from one of its buckets to the other, and stores `new`, if any, in its place. `hop` is the key of
+    /// the entry: its first place is where the entry is, its second place is where it goes.
     ///
     /// Returns `false`, and changes nothing, in these cases:
     ///
@@ -357,10 +351,6 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let Some(cleared) = self.locked_word(from.number()).without(planned) else {
             return false;
         };
-        if self.is_retiring(planned.bits()) {
-            self.drop_retiring(locked, from.number(), cleared, new, hop);
-            return true;
-        }
         let Some(copied) = self.locked_word(to.number()).with(copy) else {
             return false;
         };

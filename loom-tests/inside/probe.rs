@@ -516,11 +516,6 @@ pub fn widen<M: Subject>(shared: &M::Shared) {
 
 /// Operations of a table of generations.
 impl<L: IntoStorage, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
-    /// Marks this value as being removed from now on, though no thread sweeps it.
-    pub fn retire(shared: &maplet::Maplet<L::Storage>, value: u32) {
-        shared.inner.state.retire(Some(value));
-    }
-
     /// Gives the item with this hash the present stamp: always, or only if it is not there. Returns whether it was not.
     pub fn stamp(shared: &maplet::Maplet<L::Storage>, hash: u64, is_always: bool) -> bool {
         let table = table::<Self>(shared);

@@ -569,6 +569,13 @@ pub fn remove_value<M: IntoStorage, const SHORT_RING: bool>(
     does(move |thread| thread.remove_value(item) == removed)
 }
 
+/// Calls [`Thread::age_values`].
+pub fn age_values<M: IntoStorage, const SHORT_RING: bool, const N: usize>(
+    pairs: [[Item; 2]; N],
+) -> Step<Maplet<M, SHORT_RING>> {
+    done(move |thread| thread.age_values(pairs))
+}
+
 /// Calls [`Thread::increment`], which must find one of these values.
 pub fn increment<M: IntoStorage, const N: usize>(
     item: Item,
@@ -1086,6 +1093,25 @@ impl<M: IntoStorage, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
         (0..removed).for_each(|_| self.record(item.class, Outcome::Removed));
         removed
     }
+
+    /// Changes all values at once: each value 1 becomes 2, and each value 2 is removed. `pairs` are all pairs that have
+    /// the value 1, each with the pair that it becomes. If there is only one, it may have the value 2 by now.
+    pub fn age_values<const N: usize>(&mut self, pairs: [[Item; 2]; N]) {
+        let removed = self.shared.update_values(|value| match value {
+            1 => Some(2),
+            2 => None,
+            other => Some(other),
+        });
+        let removed = removed.expect("values that fit");
+        assert!(removed <= usize::from(N == 1), "no pair is changed twice");
+        for [before, after] in pairs {
+            if removed > 0 {
+                self.record(after.class, Outcome::Removed);
+            } else {
+                self.record(before.class, Outcome::Replaced(after.class));
+            }
+        }
+    }
 }
 
 /// Operations of a table of generations.
@@ -1152,11 +1178,6 @@ impl<M: IntoStorage, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
     pub fn image(&self) -> (u64, usize) {
         let image = probe::image::<Maplet<M, SHORT_RING>>(&self.shared);
         (image.generation, image.items)
-    }
-
-    /// Marks this value as being removed from now on, though no thread sweeps it.
-    pub fn retire(&mut self, value: u32) {
-        Maplet::<M, SHORT_RING>::retire(&self.shared, value);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::layout::{Candidates, Fp16x4};
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
+use crate::sync::memory::try_with_capacity;
 use crate::table::placing::entry::{Pair, ValueBits};
 
 pub use self::constructors::{MapletBuilder, Maplets};
@@ -674,6 +675,62 @@ impl<L: Storage, S> Maplet<L, S> {
             return 0;
         }
         by_encoding!(self.inner, table => table.remove_value(value))
+    }
+
+    /// Replaces every value v by `new(v)`, and removes the pairs for which `new` returns `None`. Returns how many pairs it
+    /// has removed. So one call ages all [counters](crate::cookbook#a-counter-for-each-key), or removes all values below
+    /// a limit.
+    ///
+    /// `new` is called once for each value that [`value_bits`](Self::value_bits) allows, in ascending order, before
+    /// anything changes and while no lock is held. The results take 8 bytes each until the call returns.
+    ///
+    /// Other threads may use the maplet meanwhile. Each pair is changed by itself, in one step, at some instant during
+    /// the call:
+    ///
+    /// - A pair that is in the maplet during the whole call is changed exactly once, also if other inserts move it.
+    /// - A pair that another thread inserts during the call is changed once, or not at all.
+    /// - A value that another thread replaces during the call, with [`update`](Self::update) for example, is changed
+    ///   once: before that or after it. If the pair is [stashed](crate#what-finds-no-room), the same holds.
+    ///
+    /// If two values of a key become equal, the key has two equal pairs, as after two calls of [`insert`](Self::insert).
+    ///
+    /// It reads the whole table, which takes some milliseconds for a million pairs. It waits as
+    /// [`remove_value`](Self::remove_value) does. While it changes the pairs that are stashed, every operation that takes
+    /// a lock waits: about 0.1 µs for each of them. Lookups do not wait.
+    ///
+    /// # Errors
+    ///
+    /// After an error nothing has changed.
+    ///
+    /// - [`Error::ValueTooLarge`]: `new` returns a value with too many bits, for a value that the maplet may not even
+    ///   hold.
+    /// - [`Error::NoMemoryToStore`]: there is no memory for the results of `new`, or for counts of equal stashed pairs.
+    /// - [`Error::Full`]: values of a key become equal that would then be stashed 2^25 times or more.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let counts = CuckooMaplet::builder().capacity(100).value_bits(4).build()?;
+    /// counts.insert_many(&[("egg", 12), ("nest", 1)])?;
+    /// // Halves all counts, and removes those that are 0 then.
+    /// let removed = counts.update_values(|count| Some(count / 2).filter(|&half| half > 0))?;
+    /// assert_eq!(removed, 1);
+    /// assert!(counts.get("egg").eq([6]));
+    /// assert!(!counts.contains_key("nest"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn update_values(&self, mut new: impl FnMut(u32) -> Option<u32>) -> Result<usize, Error> {
+        let values = 1 << self.value_bits();
+        let all = try_with_capacity(values as usize);
+        let mut all = all.map_err(|_| InsertError::NoMemoryToStore)?;
+        for value in 0..values {
+            let new = new(value);
+            new.map_or(Ok(()), |new| self.check(new))?;
+            all.push(new);
+        }
+        Ok(by_encoding!(self.inner, table => table.update_values(all))?)
     }
 
     /// Adds each pair of a key and a value, in order, until one fails. An equal pair that is there already stays, as

@@ -1,5 +1,4 @@
-//! The shared state of a table besides its buckets: counts, the stash, the mirror of a snapshot, and the value that
-//! retires.
+//! The shared state of a table besides its buckets: counts, the stash, the mirror of a snapshot, and the latest sweep.
 //!
 //! This module has the data. The operations on it are in the modules beside it.
 
@@ -10,6 +9,7 @@ mod shards;
 use self::doubled::Doubled;
 use self::shards::Shards;
 use super::buckets::growing::Chunks;
+use super::whole::sweep::Change;
 use crate::sync::memory::TryBox;
 use crate::sync::{AtomicU64, Mutex, RwLock};
 
@@ -21,7 +21,7 @@ pub(in crate::table) struct Shared {
     pub(in crate::table) doubled: Doubled,
     pub(in crate::table) mirror: Mirror,
     pub(in crate::table) stash: Shards,
-    pub(in crate::table) retiring: Retiring,
+    pub(in crate::table) sweeping: Sweeping,
     /// The bits of the [`Clock`](super::whole::generations::Clock).
     pub(in crate::table) present: AtomicU64,
 }
@@ -34,7 +34,7 @@ impl Shared {
             doubled,
             mirror: Mirror::default(),
             stash: Shards::new(groups),
-            retiring: Retiring::default(),
+            sweeping: Sweeping::default(),
             present: AtomicU64::new(0),
         }
     }
@@ -50,14 +50,16 @@ pub(in crate::table) struct Mirror {
     pub(in crate::table) words: RwLock<Option<TryBox<Chunks>>>,
 }
 
-/// The removal of all entries with a value.
+/// The latest [sweep](super::whole::sweep).
 #[derive(Default)]
-pub(in crate::table) struct Retiring {
-    /// The value that is retiring, plus 1; 0 if no value is.
-    pub(in crate::table) value: AtomicU64,
-    /// The number of entries that were dropped instead of moved, and not reported yet.
-    pub(in crate::table) dropped: AtomicU64,
-    /// The removal mutex. The thread that removes a value, merges, clears the table, or ends a snapshot holds it. It is
-    /// locked before the growth mutex, and before any stripe.
+pub(in crate::table) struct Sweeping {
+    /// The removal mutex. The thread that sweeps, merges, clears the table, or ends a snapshot holds it. It is locked
+    /// before the growth mutex, and before any stripe.
     pub(in crate::table) removing: Mutex<()>,
+    /// The change of the values. A thread does not wait for it while it holds a stripe.
+    pub(in crate::table) change: RwLock<Change>,
+    /// The color of the sweep: 0 or 1.
+    pub(in crate::table) color: AtomicU64,
+    /// The number of entries that were removed from buckets.
+    pub(in crate::table) removed: AtomicU64,
 }

@@ -44,9 +44,7 @@ use super::items::insert::Duplicates;
 use super::placing::entry::{Entry, Values};
 use super::placing::geometry::{self, Key, Place};
 use super::shared::cells::packing::Packing;
-use super::shared::cells::{
-    CellWords, Cells, MAX_COPIES, Match, Progress, StashQuery, Stashed, Writer,
-};
+use super::shared::cells::{CellWords, Cells, Match, Progress, StashQuery, Stashed, Writer};
 use super::shared::doubled::Counts;
 use super::{Attempt, Buckets, State, Table, prefix};
 use crate::error::InsertError;
@@ -420,6 +418,38 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         taken
     }
 
+    /// Changes the bits of each stashed entry to those that `changed` returns: they differ only in the value. Takes the
+    /// entry out if it returns `None`. Returns the number of copies that it has taken out. An error leaves the stash
+    /// unchanged. The caller holds every stripe.
+    pub(super) fn change_stashed(
+        self,
+        changed: impl Fn(u32) -> Option<u32> + Copy,
+    ) -> Result<u64, InsertError> {
+        let shards = self.state.shared.stash.shards();
+        shards.iter().try_for_each(|cells| cells.lock().reserve_for_changed(changed))?;
+        let mut taken = 0;
+        for cells in shards {
+            let (mut writer, mut seen, before) = (cells.lock(), Progress::default(), taken);
+            while let Some((at, place)) = writer.next(&mut seen, |_| true) {
+                let found = writer.held_at(at, place).expect("the shard is locked");
+                let is_kept = changed(place.entry.bits()).is_some_and(|bits| {
+                    let entry = Entry::knowing(bits.into(), place.entry.known());
+                    writer.change_to(found, Place { entry, ..place })
+                });
+                if !is_kept {
+                    let removed = changed(place.entry.bits()).is_none();
+                    taken += if removed { found.copies as u64 } else { 0 };
+                    let key = self.geometry().key_of(place);
+                    self.take_but_its_way(key, &mut writer, found, found.copies);
+                }
+            }
+            if taken > before {
+                writer.forget_ways();
+            }
+        }
+        Ok(taken)
+    }
+
     /// Replaces one copy of a stashed entry by an entry with another value. The new entry goes in before the old one
     /// goes out. An error leaves the stash unchanged. The caller holds both stripes of the item.
     pub(super) fn replace_in_stash(
@@ -448,7 +478,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// After a removal of an item has freed a slot: puts a copy of a stashed entry of the item, with any value, back
-    /// into a bucket. Returns `false` if no entry of the item is stashed. The caller holds both stripes of the item.
+    /// into a bucket. Returns `false` if no entry of the item is stashed. The caller holds both stripes of the item,
+    /// and the latest sweep has reached them.
     pub(super) fn unstash_own<G>(self, locked: &Locked<'_, G>, removed: Key) -> bool {
         let Some(mut writer) = self.lock_stash(removed) else {
             return false;
@@ -465,11 +496,6 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let entry = Entry::knowing(found.entry.bits().into(), found.entry.known);
         let position = prefix(removed.even().position, entry.known());
         let key = self.geometry().key_of(Place { position, entry });
-        if self.is_retiring(entry.bits().into()) {
-            self.take_from_stash(key, &mut writer, found, found.copies);
-            self.add_dropped(found.copies as u64);
-            return true;
-        }
         let buckets = self.locate(key.places());
         if self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored {
             self.take_from_stash(key, &mut writer, found, 1);
@@ -507,11 +533,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     fn put_back(self, place: Place) {
         let key = self.geometry().key_of(place);
         let places = key.places();
-        let (locked, buckets) = self.lock(places, self.locate(places));
-        if self.is_retiring(place.entry.bits().into()) {
-            self.add_dropped(self.take_exact_from_stash(key, MAX_COPIES).copies);
-            return;
-        }
+        let (locked, buckets) = self.lock_to_move(places, self.locate(places));
         if let Some((mut writer, found)) = self.longest_stashed(key)
             && found.entry.known == place.entry.known()
             && self.try_place_locked(&locked, buckets, key, Duplicates::Allow) == Attempt::Stored
@@ -545,6 +567,7 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
+    use crate::table::MAX_COPIES;
     use crate::table::placing::entry::{Pair, ValueBits};
     use crate::table::{FixedBuckets, GrowingBuckets};
 

@@ -4,5 +4,5 @@ pub(crate) mod figures;
 pub(crate) mod generations;
 pub(crate) mod image;
 pub(in crate::table) mod merge;
-pub(in crate::table) mod retire;
 mod sets;
+pub(in crate::table) mod sweep;

@@ -53,8 +53,7 @@ models_of_three! {
     // The item is never older than one generation.
     age_beside_an_advance: [x] = one_old::<L>(3, 0)
         => [advance(), !stamp(x)] || [age(x)], 310, 3, by_age, by_every_schedule;
-    // An entry that a kick drops is counted by the `advance` whose sweep sees that it is gone. (`remove_value` waits
-    // for entries that are dropped late.)
+    // An entry that the thread of the kick sweeps is counted by the `advance`.
     kick_beside_an_advance: [_, new] = of_generations(4, one_kick::<L>(0, 1, 3))
         => [insert(new)]
         || [does(|t| t.advance() == 1)]
@@ -65,8 +64,8 @@ models_of_three! {
         || [insert(new)]
         || [contains(x1)]
         => [has_stamps(x1, &[0], 2 * L::SLOTS + 1)], 65_000, 2;
-    // The stamp of an entry is that of the generation that has just begun. A kick must not take it for the stamp that
-    // is being removed, and drop the entry.
+    // The stamp of an entry is that of the generation that has just begun. The thread of a kick must
+    // not take it for the stamp that is being removed, and remove the entry.
     stamp_and_kick_beside_the_end_of_a_sweep: [x, new, high] = of_generations(2, adding(
         items(Maplets::<L>::new(4), [(0, 3), (0, 1), (0, 1), (2, 3)]), |s, [x, filler, new, high]| {
             // So that x comes into bucket 0, and can be kicked from there.

@@ -1,7 +1,7 @@
-//! Removing a value: `remove_value` beside all operations that move an entry.
+//! Sweeps: `remove_value` and `update_values` beside all operations that move an entry.
 //!
-//! In the comments, x is a key, and x1 is x with the value 1, which is removed. Pairs without another value have the
-//! value 3.
+//! In the comments, x is a key, and x1 is x with the value 1, which is removed, or becomes 2. (A value 2 would then be
+//! removed: so no pair may be changed twice.) Pairs without another value have the value 3.
 
 use coucal::probe::{Maplet, ShortRing};
 use coucal::{Growable, GrowingLayout, Layout};
@@ -40,8 +40,8 @@ models_of_three! {
         [x, x1] = leaves(Maplets::<L>::new(4), (0, 3), 3)
         => [insert(x), remove_value(x1, 1)]
         || [contains_key(x.swapped()), get_any(x.swapped(), [x, x1])], 3700, 3, by_every_schedule;
-    // The same, where a kick drops the removed entry. The other value gets into bucket 3, the emptier one.
-    dropped_by_a_kick_beside_another_value: [x, x1, new] = adding(
+    // The same, where the thread of a kick removes the entry. The other value gets into bucket 3, the emptier one.
+    removed_by_a_kick_beside_another_value: [x, x1, new] = adding(
         leaves(Maplets::<L>::new(4), (3, 0), 0), |s, [x, x1]| {
             let [new, filler] = s.items([(0, 1); 2]);
             s.fill(0, filler).fill(1, filler);
@@ -52,14 +52,8 @@ models_of_three! {
     going_back_beside_a_sweep: [x1, low] = goes_back::<L>()
         => [remove(low)] || [remove_value(x1, 1)], 220, 2;
     // The other value of the key is removed from its slot, and this one takes the slot, unless it has been removed.
-    own_value_going_back_beside_a_sweep: [x, x1] = adding(
-        with(Setup::<Maplet<L>>::new(4), [(0, 1); 2], |s, [_, low]| s.fill_but_one(0, low).fill(1, low)),
-        |s, [x, _]| {
-            let x1 = s.with_value(x, 1);
-            s.store(0, &[x]).stash(&[x1]);
-            [x, x1]
-        },
-    ) => [remove(x)] || [remove_value(x1, 1)], 100, 2;
+    own_value_going_back_beside_a_sweep: [x1, x] = own_value_goes_back::<L>()
+        => [remove(x)] || [remove_value(x1, 1)], 100, 2;
     // Of two stashed values of one key, a sweep removes one, and a removal the other.
     stashed_value_beside_a_removal_of_another: [x1, x2] = storing(
         with_another(goes_back::<L>()), |s, [_, x2]| s.stash(&[x2]),
@@ -84,16 +78,6 @@ models_of_three! {
     // The image is that of one instant: with x1, or without it.
     snapshot_beside_a_sweep: [x1, _] = one_kick::<L>(0, 1, 3)
         => [remove_value(x1, 1)] || [snapshot([])], 21, 1;
-    // An image with the later item has the one before it, for which a kick has dropped an entry: in a bucket that is
-    // copied first.
-    snapshot_beside_a_kick_that_drops: [new, later] = adding(
-        one_kick::<L>(0, 1, 3), |s, [_, new]| [new, s.item(2, 3)],
-    ) => [does(move |t| { t.retire(1); t.insert(new) }), insert(later)]
-        || [does(move |t| {
-            let counts = t.snapshot();
-            counts.of(later) <= counts.of(new)
-        })]
-        => [does(|t| t.entries() == 2 * L::SLOTS + 1)], 400, 2;
     // The entry that is removed gets to a cell that the sweep has seen already.
     sweep_of_the_stash_beside_other_numbers_of_lines: [_, x, y1] = stashed::<L>()
         => [resize_stash(x, 4), resize_stash(x, 2)] || [remove_value(y1, 1)], 430, 3;
@@ -101,16 +85,42 @@ models_of_three! {
     sweep_of_the_stash_beside_a_cell_used_again: [new, _, y1] = adding(
         stashed::<L>(), |s, [_, x, y1]| [s.item(2, 3), x, y1],
     ) => [maybe(remove(y1)), insert(new)] || [maybe(remove_value(y1, 1))], 200, 2;
-    // A pair gets the value while that is being removed, and is kicked at the end of the sweep: it is dropped before
-    // the call has returned, or it stays. Of two buckets with one free slot each, x1 gets into the second one.
-    late_drop_beside_the_end_of_a_sweep: [x1, new] = adding(
-        items(Maplets::<L>::new(4), [(3, 0)]), |s, [x]| {
-            let x1 = s.with_value(x, 1);
-            let [filler, new, high] = s.items([(0, 1), (0, 1), (2, 3)]);
-            s.fill_but_one(0, filler).fill(1, filler).fill_but_one(3, high);
-            [x1, new]
-        },
-    ) => [maybe(remove_value(x1, 1))] || [insert(x1)] || [insert(new)], 2600, 2;
+    // The kick moves x1 from a bucket that is swept before the other one, or after it.
+    kick_beside_a_change_in_its_direction: [x1, x2, new] = ages(one_kick::<L>(0, 1, 3))
+        => [insert(new)] || [age_values([[x1, x2]])], 700, 3, by_every_schedule;
+    kick_beside_a_change_the_other_way: [x1, x2, new] = ages(one_kick::<L>(3, 2, 0))
+        => [insert(new)] || [age_values([[x1, x2]])], 700, 3, by_every_schedule;
+    first_of_two_hops_beside_a_change: [x1, x2, new] = ages(path_of_two_hops::<L>(true))
+        => [insert(new)] || [age_values([[x1, x2]])], 300, 2;
+    last_of_two_hops_beside_a_change: [x1, x2, new] = ages(path_of_two_hops::<L>(false))
+        => [insert(new)] || [age_values([[x1, x2]])], 300, 2;
+    // An insert that rejects duplicates moves x1.
+    insert_if_absent_beside_a_change: [x1, x2, new] = ages(one_kick::<L>(0, 1, 3))
+        => [insert_if_absent(new)] || [age_values([[x1, x2]])], 300, 2;
+    // The key is found all the time.
+    kick_beside_a_change_against_a_lookup: [x1, x2, new] = ages(one_kick::<L>(0, 1, 3))
+        => [insert(new)] || [age_values([[x1, x2]])] || [contains_key(x1)], 700, 2;
+    // x1 goes from the stash back to a bucket. It has its new value already, and the bucket may not be swept yet.
+    going_back_beside_a_change: [x1, x2, low] = ages(goes_back::<L>())
+        => [remove(low)] || [age_values([[x1, x2]])], 220, 2;
+    own_value_going_back_beside_a_change: [x1, x2, x] = ages(own_value_goes_back::<L>())
+        => [remove(x)] || [age_values([[x1, x2]])], 100, 2;
+    // The value is replaced beside the sweep: the change comes before or after that, in a bucket and in the stash.
+    update_beside_a_change: [x1, x2, _] = ages(one_kick::<L>(0, 1, 3))
+        => [increment(x1, [Some(1), Some(2)])] || [age_values([[x1, x2]])], 300, 2;
+    update_of_a_stashed_value_beside_a_change: [x1, x2, _] = ages(goes_back::<L>())
+        => [increment(x1, [Some(1), Some(2)])] || [age_values([[x1, x2]])], 300, 2;
+    // There are two equal pairs before the first of them changes. A pair that was missed is not found later.
+    two_equal_pairs_beside_a_change: [x1, x2] = adding(
+        leaves(Maplets::<L>::new(4), (0, 3), 3), |s, [_, x1]| [x1, s.with_value(x1, 2)],
+    ) => [insert(x1), age_values([[x1, x2]; 2])]
+        || [maybe(contains(x1.swapped())), maybe(contains(x1.swapped()))], 300, 2;
+    // Two sweeps: one after the other.
+    two_changes: [x1, x2, new] = ages(one_kick::<L>(0, 1, 3))
+        => [maybe(remove_value(x2, 1)), insert(new)] || [age_values([[x1, x2]])], 300, 2;
+    // The image is that of one instant.
+    snapshot_beside_a_change: [x1, x2, _] = ages(one_kick::<L>(0, 1, 3))
+        => [age_values([[x1, x2]])] || [snapshot([])], 21, 1;
 }
 
 growing_models! {
@@ -120,11 +130,11 @@ growing_models! {
     end_of_level_beside_a_sweep: [x1] = one_split::<L>(1)
         => [split(1)] || [remove_value(x1, 1)], 1300, 3, by_every_schedule;
     // There is a value all the time, in the other bucket or in the one that is split.
-    dropped_by_a_split_beside_another_value: [x, x1] = leaves(
+    removed_by_a_split_beside_another_value: [x, x1] = leaves(
         Maplets::<Growable<L>>::growable(2, 4), (1, 2), 0,
     ) => [insert(x), remove_value(x1, 1)] || [split(1)] || [contains_key(x)], 36_000, 1;
     // A void entry is removed beside the split that doubles it. `len` stays right.
-    void_entry_dropped_by_a_split: [x] = one_void::<L>()
+    void_entry_removed_beside_a_split: [x] = one_void::<L>()
         => [split(1)] || [remove_value(x, 1)], 4200, 3;
     // Both parts of a doubled entry are removed, and are one item.
     doubled_entries_are_swept: [x] = one_void::<L>()
@@ -133,6 +143,16 @@ growing_models! {
     doubled_at_the_end_of_a_sweep: [x, x1] = adding(
         one_void::<L>(), |s, [x]| [x, s.with_value(x, 1)],
     ) => [maybe(remove_value(x1, 1))] || [replace(x, x1), split(1)], 600, 2;
+    // x1 goes to the new bucket, and gets its new value before or after that.
+    split_beside_a_change: [x1, x2] = ages_alone(one_split::<L>(0))
+        => [split(1)] || [age_values([[x1, x2]])], 1300, 3, by_every_schedule;
+    end_of_level_beside_a_change: [x1, x2] = ages_alone(one_split::<L>(1))
+        => [split(1)] || [age_values([[x1, x2]])], 1300, 3, by_every_schedule;
+    // A void entry is doubled beside the change of its value: both parts have the new value, and are one item.
+    doubled_beside_a_change: [x1, x2] = ages_alone(one_void_of_1::<L>())
+        => [split(1)] || [age_values([[x1, x2]]), remove_value(x2, 1)], 600, 2;
+    doubled_entries_are_changed: [x1, x2] = ages_alone(one_void_of_1::<L>())
+        => [split(1), age_values([[x1, x2]]), remove_value(x2, 1)] || [maybe(contains(x1))], 600, 2;
     // The table is cleared while doubled entries are removed. `len` is right for items that come later.
     clear_beside_a_sweep_of_doubled_entries: [x] = one_void::<L>()
         => [split(1), maybe(remove_value(x, 1)), insert(x)] || [clear()], 130, 2;
@@ -194,6 +214,41 @@ pub fn goes_back<L: Layout>() -> With<Maplet<L>, 2> {
     })
 }
 
+/// x and x1 have full buckets. x1 is in the stash, and goes to the slot of x when x is removed.
+///
+/// `[x1, x]`.
+fn own_value_goes_back<L: Layout>() -> With<Maplet<L>, 2> {
+    adding(
+        with(Setup::<Maplet<L>>::new(4), [(0, 1); 2], |s, [_, low]| {
+            s.fill_but_one(0, low).fill(1, low)
+        }),
+        |s, [x, _]| {
+            let x1 = s.with_value(x, 1);
+            s.store(0, &[x]).stash(&[x1]);
+            [x1, x]
+        },
+    )
+}
+
+/// Adds the values that x1 may get: 2, and then 3.
+///
+/// `[x1, x2, other]`.
+fn ages<M: IntoStorage>(with: With<Maplet<M>, 2>) -> With<Maplet<M>, 3> {
+    adding(with, |s, [x1, other]| {
+        let [x2, _] = [2, 3].map(|value| s.with_value(x1, value));
+        [x1, x2, other]
+    })
+}
+
+/// Adds the value that x1 gets.
+///
+/// `[x1, x2]`.
+fn ages_alone<M: IntoStorage, const SHORT_RING: bool>(
+    with: With<Maplet<M, SHORT_RING>, 1>,
+) -> With<Maplet<M, SHORT_RING>, 2> {
+    adding(with, |s, [x1]| [x1, s.with_value(x1, 2)])
+}
+
 /// The same with another value of the key.
 ///
 /// `[x1, x2]`.
@@ -219,6 +274,15 @@ fn one_split<L: GrowingLayout + Layout>(bucket: usize) -> With<Maplet<Growable<L
     adding(items(Setup::growable(2, 4).split(bucket), buckets), |s, [x, y]| {
         let x1 = s.with_value(x, 1);
         s.store(bucket, &[x1, y]);
+        [x1]
+    })
+}
+
+/// As `one_void`, with the value 1.
+fn one_void_of_1<L: GrowingLayout + Layout>() -> With<ShortRing<Growable<L>>, 1> {
+    adding(items(Setup::growable(2, 8).split(2), [(4, 1)]), |s, [x]| {
+        let x1 = s.with_value(x, 1);
+        s.store_void(0, &[x1]);
         [x1]
     })
 }

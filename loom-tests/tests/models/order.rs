@@ -11,7 +11,6 @@ use coucal::probe::Maplet;
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
-use crate::expiry::one_kick;
 use crate::{Maplets, With, adding, items, one_hop, one_item, storing};
 
 models! {
@@ -81,12 +80,6 @@ models! {
 }
 
 models_of_three! {
-    // The insert drops an entry of the removed value, instead of moving it: it takes effect with the same store.
-    kick_that_drops_and_insert_then_lookups = check_unrecorded(
-        adding(one_kick::<L>(0, 1, 3), |s, [_, new]| [new, s.item(2, 3)]), 70,
-        [(|t, new| retire(t) && t.insert(new), Thread::contains, false),
-            (Thread::insert, Thread::contains, false)],
-    );
     // One thread ends a generation, and looks for the item that the other inserts; the other looks for the item that
     // was forgotten.
     advance_and_insert_then_lookups = check_unrecorded(
@@ -117,12 +110,6 @@ growing_models! {
     );
     // The removal is over before the insert begins, by the flag alone, and the words have been replaced meanwhile.
     removal_beside_widening_then_a_insert_if_absent
-    // The split drops an entry of the removed value.
-    split_that_drops_and_insert_then_lookups = check_unrecorded(
-        leaves_and_other(Maplets::<Growable<L>>::growable(4, 8)), 8600,
-        [(|t, _| retire(t) && t.split(1) == 1, Thread::contains, false),
-            (Thread::insert, Thread::contains, true)],
-    );
 }
 
 /// An operation on an item.
@@ -181,12 +168,6 @@ fn add_sides<M: Subject>(model: &mut Model<M>, [x, y]: [Item; 2], sides: [Side<M
 
 fn counts<M: Subject>(thread: &mut Thread<M>, item: Item) -> bool {
     thread.count(item) > 0
-}
-
-/// Marks the value 1 as being removed from now on.
-fn retire<M: IntoStorage>(thread: &mut Thread<Maplet<M>>) -> bool {
-    thread.retire(1);
-    true
 }
 
 /// Two items that share no bucket.

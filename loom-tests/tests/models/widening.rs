@@ -95,6 +95,15 @@ growing_models! {
         Maplets::<Growable<L>>::growable(2, 4), (0, 1), 0,
     ) => [widen(), maybe(remove(x1))]
         || [maybe(remove_value(x1, 1)), !contains_key(x1)], 1100, 2, narrow;
+    // Of two pairs in buckets of one old stripe, each is changed once: before the stripes are replaced, or under a new
+    // one.
+    change_beside_widening: [x1, x2, y1, y2] = adding(
+        items(Maplets::<Growable<L>>::growable(4, 4), [(0, 1), (2, 3)]), |s, [x, y]| {
+            let [x1, y1] = [x, y].map(|item| s.with_value(item, 1));
+            s.store(0, &[x1]).store(2, &[y1]);
+            [x1, s.with_value(x1, 2), y1, s.with_value(y1, 2)]
+        },
+    ) => [widen()] || [age_values([[x1, x2], [y1, y2]])], 20, 3, narrow;
     lookup_that_a_flag_orders = ordered_by_a_flag::<L>(items(two_buckets::<L>(), [(0, 1)]), 650, 3);
     // The lookup has the newest words. It must not take an old version for one of a group without stashed entries.
     lookup_of_what_is_stashed_that_a_flag_orders = ordered_by_a_flag::<L>(no_room::<L>(), 1200, 2);

@@ -262,17 +262,10 @@ impl Turns {
 }
 
 impl Steps<'_> {
-    /// Begins the next step.
-    pub(crate) fn next(&mut self) {
-        if self.begins_a_turn() {
-            self.turns.take_to_change();
-        }
-    }
-
     /// Begins the next step, unless `is_done` returns true.
     pub(crate) fn next_unless(&mut self, is_done: impl FnOnce() -> bool) {
-        if !is_done() {
-            self.next();
+        if !is_done() && self.begins_a_turn() {
+            self.turns.take_to_change();
         }
     }
 

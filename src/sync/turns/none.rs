@@ -79,9 +79,6 @@ impl Turns {
 
 impl Steps {
     #[inline(always)]
-    pub(crate) fn next(&mut self) {}
-
-    #[inline(always)]
     pub(crate) fn next_unless(&mut self, _: impl FnOnce() -> bool) {}
 }
 

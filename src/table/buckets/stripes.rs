@@ -45,6 +45,8 @@ pub(in crate::table) struct Stripe {
     /// Whether stores in these buckets go to the mirror of a snapshot as well. The lock protects this flag, and is
     /// beside it: a thread that locks the stripe has this line anyway.
     recording: Flag,
+    /// The color of the latest [sweep](crate::table::whole::sweep) of these buckets, 0 or 1. The lock protects it.
+    color: Flag,
 }
 
 impl AsRef<Lock> for Stripe {
@@ -77,6 +79,7 @@ impl Stripes {
             lock: Lock::new(),
             occupied: Count::new(0),
             recording: Flag::new(),
+            color: Flag::new(),
         });
         let write_prefetch =
             (buckets >= OUT_OF_CACHE_BUCKETS as u64).then(PrefetchForWrite::detect).flatten();
@@ -91,7 +94,7 @@ impl Stripes {
     /// Returns the number of the stripe of a bucket. The two buckets of an item have opposite parity, so they share a
     /// stripe only if there is just one.
     #[inline]
-    fn of(&self, bucket: usize) -> usize {
+    pub(in crate::table) fn of(&self, bucket: usize) -> usize {
         self.stripes.index(bucket)
     }
 
@@ -174,11 +177,12 @@ impl Stripes {
         }
     }
 
-    /// Locks and unlocks each stripe. A thread that locks a stripe later sees what the caller has done; the caller sees
-    /// what the earlier holders of each stripe have done. Blocks while another writer holds one of them. `None`: the
-    /// stripes are retired.
-    pub(in crate::table) fn pass_all(&self) -> Option<()> {
-        self.stripes.iter().try_for_each(|stripe| stripe.lock.lock().map(drop))
+    /// Gives each stripe the color of the stripe in `old` that had its buckets. No other thread has these stripes yet;
+    /// those in `old` are locked.
+    pub(in crate::table) fn take_colors(&self, old: &Self) {
+        for (at, stripe) in self.stripes.iter().enumerate() {
+            stripe.color.set(old.stripe(at).color.is_set());
+        }
     }
 
     /// Adds `slots` to the slots in use of the stripe of `bucket`. No other thread has these stripes yet.
@@ -251,6 +255,16 @@ impl<G> Locked<'_, G> {
     #[inline]
     pub(in crate::table) fn is_recorded(&self, bucket: usize) -> bool {
         self.stripe(bucket).recording.is_set()
+    }
+
+    /// Returns the color of the stripe of `bucket`.
+    #[inline]
+    pub(in crate::table) fn color(&self, bucket: usize) -> u64 {
+        self.stripe(bucket).color.is_set().into()
+    }
+
+    pub(in crate::table) fn set_color(&self, bucket: usize, color: u64) {
+        self.stripe(bucket).color.set(color != 0);
     }
 
     /// Adds `slots` to the slots in use of the stripe of `bucket`, which is locked.

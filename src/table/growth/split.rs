@@ -329,15 +329,23 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self.stripes().prefetch(both.filter(|&at| at < words.len()).map(|at| words.word(at)));
     }
 
-    /// Locks the stripes of a run of buckets and of their new buckets.
+    /// Locks the stripes of a run of buckets and of their new buckets. The latest sweep has reached all of them.
     fn lock_run(self, extent: Extent, run: &Range<usize>) -> Locked<'a, UpTo<'a, TWO_RUNS>> {
         // A short run names its last bucket several times.
         let old = |at: usize| run.start + at.min(run.len() - 1);
-        self.state.lock_stripes(array::from_fn(|at| {
+        let buckets = array::from_fn(|at| {
             // In most tables, this order is the order of the stripes: there, both buckets of a split have one stripe.
             let (at, is_new) = (at / 2, at % 2 == 1);
             old(at) + if is_new { extent.stride() } else { 0 }
-        }))
+        });
+        loop {
+            let locked = self.state.lock_stripes(buckets);
+            let Some(behind) = self.not_swept(&locked, buckets) else {
+                return locked;
+            };
+            drop(locked);
+            self.sweep_stripe_of(behind);
+        }
     }
 
     /// Returns the split of each bucket of a run. Their stripes are locked.
@@ -348,12 +356,11 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         run: &Range<usize>,
     ) -> Splits<F> {
         let placement = growing.placement_by(extent);
-        let may_drop = self.is_any_retiring();
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
             let (bucket, new) = (Bucket::at(placement, old), old + extent.stride());
             let word = self.locked_word(old);
-            *split = Some(if may_drop || bucket.has_void(word) {
+            *split = Some(if bucket.has_void(word) {
                 self.split_by_slot(bucket, word, new)
             } else {
                 let [stays, goes] = bucket.split_known(word);
@@ -363,7 +370,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         splits
     }
 
-    /// Returns the split of a bucket in which an entry may be void, or may have to be dropped.
+    /// Returns the split of a bucket in which an entry may be void.
     #[cold]
     #[inline(never)]
     fn split_by_slot(
@@ -373,13 +380,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         new: usize,
     ) -> Split<F> {
         let mut split = Split::<F>::empty(bucket.number(), new);
-        // From the last slot down, as in `parted`: the slots come in one order, whether a value is retiring or not.
+        // From the last slot down, as in `parted`: the slots come in one order.
         for slot in word.slots_in_use().rev() {
-            if self.is_retiring(slot.bits()) {
-                self.before_drop(self.geometry().version_group_in(bucket.place::<F>(slot)));
-                split.dropped += 1;
-                continue;
-            }
             let [stay, go] = bucket.split::<F>(slot);
             if stay.is_some() & go.is_some() {
                 split.doubled = with(split.doubled, Some(slot));
@@ -418,7 +420,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             // extent.
             self.store_word(locked, split.new, split.goes, Ordering::Release);
             let goes = split.goes.in_use();
-            locked.vacate(split.old, goes - split.doubled.in_use() + split.dropped);
+            locked.vacate(split.old, goes - split.doubled.in_use());
             locked.occupy(split.new, goes);
         }
     }
@@ -433,13 +435,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// Stores the entries that stay in the old buckets.
     fn clear_what_goes(self, locked: &Locked<'_, UpTo<'_, TWO_RUNS>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
-            if split.dropped > 0 {
-                // SeqCst: removals take effect here.
-                self.store_word(locked, split.old, split.stays, Ordering::SeqCst);
-            } else {
-                // Release: pairs with the loads of lookups, for which it publishes the bumped versions.
-                self.store_word(locked, split.old, split.stays, Ordering::Release);
-            }
+            // Release: pairs with the loads of lookups, for which it publishes the bumped versions.
+            self.store_word(locked, split.old, split.stays, Ordering::Release);
         }
     }
 }
@@ -465,14 +462,12 @@ struct Split<F> {
     goes: F,
     /// The entries that are in both, as they were before.
     doubled: F,
-    /// The number of entries that are in neither.
-    dropped: usize,
 }
 
 impl<F: Encoding> Split<F> {
     /// Returns the split of an empty bucket.
     fn empty(old: usize, new: usize) -> Self {
-        Self { old, new, stays: F::EMPTY, goes: F::EMPTY, doubled: F::EMPTY, dropped: 0 }
+        Self { old, new, stays: F::EMPTY, goes: F::EMPTY, doubled: F::EMPTY }
     }
 }
 

@@ -20,8 +20,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// **This thread holds all stripes meanwhile**, so nothing moves, and no other thread writes. The order is copy,
     /// publish, retire:
     ///
-    /// 1. The new stripes count the slots in use of their buckets. The new versions go on where the old ones are. The
-    ///    words are copied.
+    /// 1. The new stripes count the slots in use of their buckets, and get the colors of the old ones. The new versions
+    ///    go on where the old ones are. The words are copied.
     /// 2. The words are published, and then the versions.
     /// 3. The old versions are retired.
     /// 4. The new stripes are published, and the old ones are retired instead of unlocked.
@@ -45,9 +45,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// in the new words: in the order of `SeqCst` accesses, its load of the old version comes before the store that
     /// retires this version, and that store before each store under a new stripe.
     ///
-    /// **A sweep** reads words without a lock, in a view that it took after each stripe had been locked once. Since
-    /// then, no entry that it removes has moved to another bucket. So if an old word in this view has no such entry,
-    /// its bucket has none.
+    /// **A sweep** goes on where it was: the buckets of a new stripe were those of one old stripe, and the new stripe
+    /// has its color.
     ///
     /// **A snapshot** sets flags in the stripes, and its mirror has a word for each word of the table. So nothing is
     /// replaced while there is a mirror. As long as the words are short, the thread that takes a snapshot holds the
@@ -69,6 +68,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let (read, old) = (&growing.changing.read, self.versions());
         let locked = self.lock_all();
         self.count_in(&stripes.value);
+        stripes.value.take_colors(self.stripes());
         let count = versions.value.len();
         versions.value.take_over(old, |version| self.any_stashed_of(version, count));
         if let Some(longer) = longer {

@@ -413,7 +413,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Makes one hop in the middle of a path, which is complete in itself. Returns `false` if the hop is stale.
     fn hop(self, hop: Key) -> bool {
         let places = hop.places();
-        let (locked, buckets) = self.lock(places, self.locate(places));
+        let (locked, buckets) = self.lock_to_move(places, self.locate(places));
         self.relocate(&locked, hop, buckets, None)
     }
 
@@ -428,13 +428,13 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     ) -> Attempt {
         let hop_places = hop.places();
         if duplicates == Duplicates::Allow {
-            let (locked, buckets) = self.lock(hop_places, buckets);
+            let (locked, buckets) = self.lock_to_move(hop_places, buckets);
             return self.last_hop_locked(&locked, hop, buckets, key, duplicates);
         }
         // The answer that there is no copy yet must be exact, so both buckets of the item are locked as well.
         let [first, second] = key.places();
         let places = [first, second, hop_places[1]];
-        let (locked, [_, _, to]) = self.lock(places, self.locate(places));
+        let (locked, [_, _, to]) = self.lock_to_move(places, self.locate(places));
         let [from, _] = self.locate(hop_places);
         self.last_hop_locked(&locked, hop, [from, to], key, duplicates)
     }

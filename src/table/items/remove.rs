@@ -251,7 +251,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             }
         }
         let places = key.places();
-        let (locked, buckets) = self.lock(places, self.locate(places));
+        let (locked, buckets) = self.lock_to_move(places, self.locate(places));
         let seen = Seen::in_each(self.read(key, buckets));
         if let Some((mut writer, found)) = self.longest_stashed(key)
             && seen.iter().all(|look| look.known().is_none_or(|known| known <= found.entry.known))
@@ -337,8 +337,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             Change::Replace(value) => value,
             Change::Stamp => self.clock().stamp(),
         };
-        let shift = F::BITS - self.value_bits();
-        bits & ((1 << shift) - 1) | u64::from(value) << shift
+        self.with_value(bits, value)
     }
 }
 

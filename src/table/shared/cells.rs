@@ -791,6 +791,53 @@ impl<'a> Writer<'a> {
         })
     }
 
+    /// Allocates the memory that a change of all values needs: `changed` returns the bits that an entry gets, or `None`
+    /// if the entry is taken out. Entries that become equal are one entry, which may need a second word. Returns `Full`
+    /// if it would have more than [`MAX_COPIES`].
+    pub(in crate::table) fn reserve_for_changed(
+        &self,
+        changed: impl Fn(u32) -> Option<u32>,
+    ) -> Result<(), InsertError> {
+        let array = self.array();
+        let after = |words: CellWords| {
+            let Stashed { place, copies } = Stashed::of_words(words);
+            let entry = Entry::knowing(changed(place.entry.bits())?.into(), place.entry.known());
+            Some(Stashed { place: Place { entry, ..place }, copies })
+        };
+        for words in (0..array.len()).filter_map(|at| array.held(at)) {
+            let Some(new) = after(words) else { continue };
+            let beside = self.cells.beside(array, words).filter_map(|at| after(array.held(at)?));
+            let copies = beside.filter(|beside| beside.place == new.place);
+            let copies = copies.map(|beside| beside.copies).sum();
+            if copies > MAX_COPIES {
+                return Err(InsertError::Full);
+            }
+            let reserved = self.make_room_for(Stashed { copies, ..new }.words());
+            reserved.map_err(|_| InsertError::NoMemoryToStore)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the value of an entry: `new` is the entry with the new value. If a cell before it holds an equal entry,
+    /// adds its copies there, and returns `false`: then the caller takes out `found`. There is memory for it.
+    pub(in crate::table) fn change_to(&mut self, found: Match, new: Place) -> bool {
+        let array = self.array();
+        let new = Stashed { place: new, copies: found.copies };
+        let is_new = |words: CellWords| Stashed::of_words(words).place == new.place;
+        let equal = self
+            .cells
+            .beside(array, new.words())
+            .find(|&at| at < found.at && array.held(at).is_some_and(is_new));
+        if let Some(at) = equal {
+            array.store(at, Stashed { copies: array.copies(at) + new.copies, ..new }.words());
+            self.count_copies(new.copies);
+        } else if new.place.entry.bits() != found.entry.bits() {
+            array.store(found.at, new.words());
+            self.owned.changes += 1;
+        }
+        equal.is_none()
+    }
+
     /// Returns the number of entries.
     pub(in crate::table) fn len(&self) -> usize {
         self.cells.entries.get() as usize
@@ -908,6 +955,11 @@ impl Cells {
     /// Returns the line at which the way of an entry begins.
     fn home(&self, array: Array<'_>, words: CellWords) -> usize {
         self.hash_of(words) as usize & array.mask()
+    }
+
+    /// Returns the cells that may hold this entry, or an entry that differs from it in its value.
+    fn beside<'a>(&self, array: Array<'a>, words: CellWords) -> impl Iterator<Item = usize> + 'a {
+        array.run(self.home(array, words)).flat_map(cells_of)
     }
 
     /// Returns the cell that holds this entry, if there is one.

@@ -205,10 +205,14 @@ impl Splitting<'_> {
         self.change(|of_values, all| take(of_values.of_value(value), less, all));
     }
 
-    /// Removes the counts of a value that no entry has any more, and returns them.
-    pub(in crate::table) fn forget(&mut self, value: u32) -> Counts {
+    /// Gives the doubled entries of each value the value that `changed` returns, or forgets them if it returns `None`.
+    /// Returns the counts that were forgotten.
+    pub(in crate::table) fn change_values(
+        &mut self,
+        changed: impl Fn(u32) -> Option<u32>,
+    ) -> Counts {
         self.change(|of_values, all| {
-            let forgotten = of_values.remove(value);
+            let forgotten = of_values.change_values(changed);
             *all -= forgotten;
             forgotten
         })
@@ -354,11 +358,27 @@ impl DoubledOf {
         &mut self.sorted
     }
 
-    /// Removes a value, and returns its counts.
-    pub(in crate::table) fn remove(&mut self, value: u32) -> Counts {
-        let mut lists = [&mut self.sorted, &mut self.new].into_iter();
-        let removed = lists.find_map(|list| search(list, value).ok().map(|at| list.remove(at).1));
-        removed.unwrap_or_default()
+    /// As [`Splitting::change_values`]. Allocates nothing.
+    fn change_values(&mut self, changed: impl Fn(u32) -> Option<u32>) -> Counts {
+        let mut forgotten = Counts::default();
+        self.in_order();
+        self.sorted.retain_mut(|(value, of_value)| {
+            let new = changed(*value);
+            match new {
+                Some(new) => *value = new,
+                None => forgotten += *of_value,
+            }
+            new.is_some()
+        });
+        self.sorted.sort_unstable_by_key(|&(value, _)| value);
+        self.sorted.dedup_by(|(value, more), (before, of_value)| {
+            let is_equal = value == before;
+            if is_equal {
+                *of_value += *more;
+            }
+            is_equal
+        });
+        forgotten
     }
 
     pub(in crate::table) fn clear(&mut self) {
@@ -401,9 +421,17 @@ mod tests {
                             map.entry(value).or_default();
                         }
                     }
+                    900 => {
+                        let half = |value: u32| Some(value / 2);
+                        assert_eq!(doubled_of.change_values(half), Counts::default());
+                        for (value, counts) in std::mem::take(&mut map) {
+                            *map.entry(value / 2).or_default() += counts;
+                        }
+                    }
                     1..100 => {
                         let expected = map.remove(&value).unwrap_or_default();
-                        assert_eq!(doubled_of.remove(value), expected);
+                        let others = |other| (other != value).then_some(other);
+                        assert_eq!(doubled_of.change_values(others), expected);
                     }
                     _ => {
                         doubled_of.reserve(1).unwrap();
@@ -419,7 +447,10 @@ mod tests {
                 assert_eq!(doubled_of.len(), map.len());
             }
             doubled_of.clear();
-            assert_eq!((doubled_of.len(), doubled_of.remove(0)), (0, Counts::default()));
+            assert_eq!(
+                (doubled_of.len(), doubled_of.change_values(|_| None)),
+                (0, Counts::default())
+            );
         }
     }
 
@@ -439,7 +470,8 @@ mod tests {
                 0 if step % 100 == 0 => splitting.clear(),
                 0 => {
                     let before = splitting.counted().find(|&(its, _)| its == value);
-                    let forgotten = splitting.forget(value);
+                    let others = |other| (other != value).then_some(other);
+                    let forgotten = splitting.change_values(others);
                     assert_eq!(forgotten, before.map_or(Counts::default(), |(_, of)| of));
                 }
                 1 => {

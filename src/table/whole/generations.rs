@@ -7,9 +7,8 @@
 //! The *clock* has the number of the present generation, and its *stamp*: the value of the entries of this generation.
 //!
 //! **Insert.** A stamp is read under the stripe under which it is stored. So a writer that stops before it has the
-//! stripe reads the stamp later. A writer that stops while it holds the stripe stops step 2 of the removal of a value
-//! (see [`retire`](super::retire)), with which the next `advance` begins. So it stores the stamp of the present
-//! generation, or of the one before. An older stamp of the item is replaced, in one store under the stripe. The
+//! stripe reads the stamp later. A writer that stops while it holds the stripe stops the next `advance`, which sweeps
+//! this stripe (see [`sweep`](super::sweep)). So it stores the stamp of the present generation, or of the one before. An older stamp of the item is replaced, in one store under the stripe. The
 //! decision that the item has no entry is made under both stripes, as in `insert_if_absent`: so an item that was seen
 //! within the window has one entry.
 //!
@@ -18,9 +17,7 @@
 //! clock has moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
 //!
 //! **Advance.** It first removes the entries of the oldest generation, which have the stamp that comes next. Then it
-//! publishes the next generation. No thread stores this stamp in between, so no move drops an entry after that, and
-//! step 6 of the removal of a value is not needed. (It would be needed if entries went back from the stash. They do so
-//! after removals of items, which an expiring filter does not have.)
+//! publishes the next generation. No thread stores this stamp in between.
 //!
 //! Lookups know nothing of generations: they find each entry in the table.
 
@@ -121,7 +118,7 @@ impl<B: Buckets> State<B> {
     #[inline]
     pub(crate) fn clock(&self) -> Clock {
         // SeqCst: pairs with the store in `set_clock`. A thread that sees a generation sees that the entries which had
-        // its stamp before were removed, and that the stamp does not retire any more.
+        // its stamp before were removed.
         Clock(self.shared.present.load(Ordering::SeqCst))
     }
 
@@ -265,7 +262,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Advances by one generation. The caller holds the removal mutex.
     fn advance_locked(self) -> u64 {
         let next = self.clock().after(1, self.generations);
-        let removed = self.remove_retiring(next.stamp());
+        let removed = self.remove_value_locked(next.stamp());
         self.set_clock(next);
         removed
     }

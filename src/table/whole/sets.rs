@@ -54,8 +54,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // Growth may add buckets meanwhile.
         while bucket < self.present() {
             if self.places_in(bucket).any(|place| other.lacks_each(place)) {
-                let goes = |at: Bucket<_>, slot| other.lacks_each(at.place::<F>(slot));
-                removed += self.sweep(bucket, goes) as u64;
+                let locked = self.lock_stripes([bucket]);
+                let kept =
+                    |at: Bucket<_>, slot| (!other.lacks_each(at.place::<F>(slot))).then_some(slot);
+                removed += self.sweep_bucket(&locked, bucket, kept) as u64;
             }
             bucket += 1;
         }

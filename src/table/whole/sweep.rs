@@ -1,0 +1,378 @@
+//! Sweeps: change or remove entries by their values, all at once, while other threads use the table.
+//!
+//! Three operations sweep: `update_values`, `remove_value`, and the end of a generation. A [`Change`] says for each
+//! value which value replaces it, or that its entries are removed.
+//!
+//! **Invariant:** an entry that is in the table all the time during a sweep is changed exactly once.
+//!
+//! Each sweep has a *color*, 0 or 1, which is not the color of the sweep before. Each stripe has the color of the latest
+//! sweep that has swept its buckets.
+//!
+//! **The rule:** an entry moves only while both of its stripes have the color of the latest sweep. A thread that would
+//! move an entry (by a kick, by a split, or back from the stash) looks at the colors while it holds the stripes. If a
+//! stripe has the other color, the thread unlocks, sweeps the buckets of this stripe itself, and starts over. So no
+//! entry passes the sweep, in neither direction.
+//!
+//! A thread that begins a sweep holds the removal mutex (`removing`). A merge, a `clear`, and a snapshot at its instant
+//! hold it, too. The thread
+//!
+//! 1. stores the change;
+//! 2. sweeps the stash (see below);
+//! 3. changes the counts of doubled entries and stores the new color, while it holds the growth mutex. So when a later
+//!    split doubles an entry, the entry has its new value;
+//! 4. sweeps the stripes that have the old color, [`SWEPT_AT_ONCE`] of them at a time, under their locks.
+//!
+//! **The color is certain.** A thread that holds a stripe with the new color has synchronized with the thread that gave
+//! the stripe its color, and so it sees the new color of the sweep. A thread that still sees the old one holds only
+//! stripes with the old color: its move ends before these stripes are swept.
+//!
+//! **The stash.** No entry moves from a bucket to the stash. A sweep that only removes a value takes its entries out of
+//! the stash one by one, before step 3: one that goes back to a bucket meanwhile is swept there. Any other sweep does
+//! steps 2 and 3 while it holds all stripes. So from then on all stashed entries have their new values, and they go back
+//! only to buckets that are swept.
+//!
+//! An entry that is stored, or gets another value, during a sweep is changed if its bucket is swept afterwards.
+
+use core::array;
+use core::ops::Range;
+
+use crate::arch;
+use crate::error::InsertError;
+use crate::layout::{Encoding, Slot};
+use crate::sizing::in_address_space;
+use crate::sync::{MutexGuard, Ordering, fence};
+use crate::table::buckets::stripes::{Locked, UpTo};
+use crate::table::placing::Bucket;
+use crate::table::placing::entry::{ValueBits, Values};
+use crate::table::placing::geometry::Place;
+use crate::table::shared::doubled::{Counts, Splitting};
+use crate::table::{Buckets, State, Table};
+
+/// The number of stripes that are swept under one set of locks: those of the buckets of a cache line. One in models.
+const SWEPT_AT_ONCE: usize =
+    if cfg!(any(coucal_model, all(loom, feature = "loom"))) { 1 } else { 8 };
+
+/// The number of cache lines that a sweep requests before it needs them.
+const LINES_AHEAD: usize = 8;
+
+/// A change of values: the value that replaces each value.
+#[derive(Default)]
+pub(in crate::table) enum Change {
+    /// Each value stays.
+    #[default]
+    Nothing,
+    /// The entries with this value are removed. All others stay.
+    Remove(u32),
+    /// The new value of each value, in order; `None` if its entries are removed.
+    To(Vec<Option<u32>>),
+}
+
+impl Change {
+    /// Returns the value that replaces this one. Returns `None` if the entry is removed.
+    #[inline]
+    fn of(&self, value: u32) -> Option<u32> {
+        match self {
+            Self::Nothing => Some(value),
+            Self::Remove(removed) => (value != *removed).then_some(value),
+            Self::To(new) => new[value as usize],
+        }
+    }
+}
+
+impl<B: Buckets> State<B> {
+    /// Locks the removal mutex: one thread at a time sweeps, merges, clears the table, or ends a snapshot.
+    pub(in crate::table) fn lock_removing(&self) -> MutexGuard<'_, ()> {
+        self.turns.lock(&self.shared.sweeping.removing)
+    }
+
+    /// Returns the color of the latest sweep, as far as the caller has seen.
+    #[inline]
+    fn color(&self) -> u64 {
+        // Relaxed: for the reason given above, under "The color is certain".
+        self.shared.sweeping.color.load(Ordering::Relaxed)
+    }
+
+    /// Returns one of these buckets, whose stripes are locked, that the latest sweep has not reached.
+    #[inline]
+    pub(in crate::table) fn not_swept<G, const N: usize>(
+        &self,
+        locked: &Locked<'_, G>,
+        buckets: [usize; N],
+    ) -> Option<usize> {
+        if !B::Values::ANY {
+            return None;
+        }
+        let color = self.color();
+        buckets.into_iter().find(|&bucket| locked.color(bucket) != color)
+    }
+
+    /// Begins a sweep: changes the counts of doubled entries, and stores the new color. Returns how many doubled copies
+    /// are removed. The caller holds the removal mutex and the growth mutex.
+    fn change_color(
+        &self,
+        splitting: &mut Splitting<'_>,
+        changed: impl Fn(u32) -> Option<u32>,
+    ) -> u64 {
+        let forgotten = splitting.change_values(changed);
+        // Relaxed: as in `color`.
+        self.shared.sweeping.color.store(1 - self.color(), Ordering::Relaxed);
+        forgotten.copies
+    }
+
+    /// Counts no more doubled entries than there are entries.
+    pub(super) fn limit_doubled(&self) {
+        if !B::GROWS {
+            return;
+        }
+        let mut splitting = self.shared.doubled.lock();
+        // The counts may be stale; under all stripes they are exact.
+        if splitting.all().beyond(self.counts()) != Counts::default() {
+            let _locked = self.lock_all();
+            splitting.limit(self.counts());
+        }
+    }
+}
+
+impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
+    /// Returns the value in the bits of a slot or of a cell of the stash; 0 in a filter.
+    #[inline]
+    pub(in crate::table) fn value_in(self, bits: u64) -> u32 {
+        (bits >> (F::BITS - self.value_bits())) as u32
+    }
+
+    /// Returns the bits of a slot, or of a cell of the stash, with another value.
+    #[inline]
+    pub(in crate::table) fn with_value(self, bits: u64, value: u32) -> u64 {
+        let shift = F::BITS - self.value_bits();
+        bits & ((1 << shift) - 1) | u64::from(value) << shift
+    }
+
+    /// Locks the stripes of the buckets of `places`, as `lock` does, for a move of an entry: the latest sweep has
+    /// reached all of them.
+    #[inline(always)]
+    pub(in crate::table) fn lock_to_move<const N: usize>(
+        self,
+        places: [Place; N],
+        mut buckets: [Bucket<B::Placing>; N],
+    ) -> (Locked<'a, UpTo<'a, N>>, [Bucket<B::Placing>; N]) {
+        loop {
+            let (locked, now) = self.state.lock(places, buckets);
+            let Some(behind) = self.not_swept(&locked, now.map(Bucket::number)) else {
+                return (locked, now);
+            };
+            drop(locked);
+            self.sweep_stripe_of(behind);
+            buckets = now;
+        }
+    }
+
+    /// Sweeps the stripe of a bucket, and the stripes that are swept together with it, for a thread that would move an
+    /// entry. The caller holds no stripe.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::table) fn sweep_stripe_of(self, bucket: usize) {
+        let stripe = self.stripes().of(bucket);
+        self.sweep_stripes(stripe - stripe % SWEPT_AT_ONCE);
+    }
+
+    /// Sweeps the buckets of [`SWEPT_AT_ONCE`] stripes from `first` on, unless the latest sweep has reached them.
+    fn sweep_stripes(self, first: usize) {
+        // Before the stripes are locked: the change is not replaced while this thread may use it.
+        let change = self.shared.sweeping.change.read();
+        let buckets = array::from_fn::<_, SWEPT_AT_ONCE, _>(|at| first + at);
+        let locked = self.lock_stripes(buckets);
+        if self.not_swept(&locked, [first]).is_none() {
+            return;
+        }
+        let changed = |_, slot: Slot| self.changed_by(&change, slot.bits()).map(Slot::new);
+        // Most buckets have no entry of a value that is removed: they need less.
+        let word = self.buckets.words();
+        let stays = |&bucket: &usize| {
+            let Change::Remove(removed) = *change else { return false };
+            let word = F::from_bits(word(bucket).load(Ordering::Relaxed));
+            !word.slots_in_use().any(|slot| self.value_in(slot.bits()) == removed)
+        };
+        let mut removed = 0;
+        for line in self.lines_of(first) {
+            // The lines are too far from each other for the processor to foresee them.
+            let ahead = line.start + LINES_AHEAD * self.stripes().len();
+            if ahead < self.present() {
+                arch::prefetch(word(ahead));
+            }
+            for bucket in line.filter(|bucket| !stays(bucket)) {
+                removed += self.sweep_bucket(&locked, bucket, changed);
+            }
+        }
+        // Relaxed: the thread that reads it has locked the stripes afterwards.
+        self.shared.sweeping.removed.fetch_add(removed as u64, Ordering::Relaxed);
+        buckets.into_iter().for_each(|bucket| locked.set_color(bucket, self.color()));
+    }
+
+    /// Returns the buckets of [`SWEPT_AT_ONCE`] stripes from `first` on: runs of as many buckets. It is exact while these
+    /// stripes are locked.
+    fn lines_of(self, first: usize) -> impl Iterator<Item = Range<usize>> {
+        let (stripes, present) = (self.stripes().len(), self.present());
+        let width = SWEPT_AT_ONCE.min(stripes);
+        (first..present).step_by(stripes).map(move |start| start..(start + width).min(present))
+    }
+
+    /// Returns the bits of a slot, or of a cell of the stash, after the change. Returns `None` if the entry is removed.
+    #[inline]
+    fn changed_by(self, change: &Change, bits: u64) -> Option<u64> {
+        change.of(self.value_in(bits)).map(|value| self.with_value(bits, value))
+    }
+
+    /// Replaces each entry of a bucket, whose stripe is locked, by the one that `changed` returns, or removes it if
+    /// `changed` returns `None`. Returns the number of removed entries.
+    #[inline]
+    pub(super) fn sweep_bucket<G>(
+        self,
+        locked: &Locked<'_, G>,
+        bucket: usize,
+        changed: impl Fn(Bucket<B::Placing>, Slot) -> Option<Slot>,
+    ) -> usize {
+        let at = Bucket::at(self.buckets.placement(), bucket);
+        let word = self.locked_word(bucket);
+        let (mut swept, mut removed) = (F::EMPTY, 0);
+        // From the last slot down: so the slots stay in their order.
+        for slot in word.slots_in_use().rev() {
+            if let Some(new) = changed(at, slot) {
+                swept = swept.with(new).expect("as many entries as before");
+            } else {
+                // For the reason given in `store_changed` in `items/remove.rs`: the other bucket may hold another entry
+                // of the key.
+                self.versions().bump(self.geometry().version_group_in(at.place::<F>(slot)));
+                removed += 1;
+            }
+        }
+        if swept.bits() != word.bits() {
+            // SeqCst: the changes take effect here. Pairs with the loads of lookups.
+            self.store_word(locked, bucket, swept, Ordering::SeqCst);
+            locked.vacate(bucket, removed);
+        }
+        removed
+    }
+}
+
+impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+    /// Removes all entries that have this value when it is called, and no others except those that get it meanwhile.
+    /// Returns how many it has removed.
+    pub(crate) fn remove_value(self, value: u32) -> usize {
+        self.turns.take_locked();
+        let _removing = self.lock_removing();
+        in_address_space(self.remove_value_locked(value))
+    }
+
+    /// Does the work of `remove_value`, while the caller holds the removal mutex.
+    pub(in crate::table) fn remove_value_locked(self, value: u32) -> u64 {
+        *self.shared.sweeping.change.write() = Change::Remove(value);
+        let stashed = self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true);
+        let others = |other| (other != value).then_some(other);
+        let doubled = self.change_color(&mut self.shared.doubled.lock(), others);
+        self.sweep_all(stashed, doubled)
+    }
+
+    /// Gives each entry with the value v the value `new[v]`, or removes it if that is `None`. Returns how many it has
+    /// removed. An error changes nothing.
+    pub(crate) fn update_values(self, new: Vec<Option<u32>>) -> Result<usize, InsertError> {
+        self.turns.take_locked();
+        let _removing = self.lock_removing();
+        *self.shared.sweeping.change.write() = Change::To(new);
+        let begun = self.begin_update();
+        let removed = begun.map(|[stashed, doubled]| self.sweep_all(stashed, doubled));
+        *self.shared.sweeping.change.write() = Change::Nothing;
+        removed.map(in_address_space)
+    }
+
+    /// Changes the values of all stashed entries, and begins the sweep of the buckets. Returns how many copies it has
+    /// removed, and how many doubled copies are removed.
+    fn begin_update(self) -> Result<[u64; 2], InsertError> {
+        // No other thread waits to replace the change: so this does not wait for a thread that waits for a stripe.
+        let change = self.shared.sweeping.change.read();
+        let mut splitting = self.shared.doubled.lock();
+        let _locked = self.lock_all();
+        // A lookup may have read the words before another copy of a pair was stored, and may read the pair that this
+        // sweep changes afterwards. Once for all pairs: whoever has stored the copy has done so before this call.
+        (0..self.versions().len()).for_each(|version| self.versions().bump(version));
+        let changed = |bits: u32| self.changed_by(&change, bits.into()).map(|bits| bits as u32);
+        let stashed = self.change_stashed(changed)?;
+        // SeqCst: as in `clear`. The stores in the cells are not.
+        fence(Ordering::SeqCst);
+        Ok([stashed, self.change_color(&mut splitting, |value| change.of(value))])
+    }
+
+    /// Sweeps all buckets, and returns the number of removed items: `stashed` copies were removed from the stash, and
+    /// `doubled` copies are not items of their own.
+    fn sweep_all(self, stashed: u64, doubled: u64) -> u64 {
+        let changes = |first: &usize| {
+            let change = self.shared.sweeping.change.read();
+            let slots = self
+                .lines_of(*first)
+                .flatten()
+                .flat_map(|bucket| self.word_now(bucket).slots_in_use());
+            let mut bits = slots.map(Slot::bits);
+            bits.any(|bits| self.changed_by(&change, bits) != Some(bits))
+        };
+        let all = || (0..self.stripes().len()).step_by(SWEPT_AT_ONCE);
+        let mut steps = self.turns.steps(|| all().filter(changes).count());
+        let mut swept = 0;
+        // Other stripes may replace these meanwhile. Each of them has the color of the one that it replaces.
+        while swept != self.stripes().len() {
+            swept = self.stripes().len();
+            for first in all() {
+                steps.next_unless(|| !changes(&first));
+                self.sweep_stripes(first);
+            }
+        }
+        // Other threads add to it only while they sweep.
+        let removed = self.shared.sweeping.removed.swap(0, Ordering::Relaxed);
+        self.limit_doubled();
+        (stashed + removed).saturating_sub(doubled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::layout::Packed;
+    use crate::sizing::Sizing;
+    use crate::table::GrowingBuckets;
+    use crate::table::placing::entry::Pair;
+    use crate::table::placing::geometry;
+
+    type Fp16x4 = Packed<16, 4>;
+
+    /// In the middle of a hop an entry may be counted nowhere. So the count of doubled entries is limited while all
+    /// stripes are held: then nothing moves.
+    #[test]
+    fn what_is_doubled_is_limited_between_two_moves() {
+        let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
+        let table = &Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        for hash in (0..100).map(geometry::mix) {
+            table.insert(table.key_of(Pair { hash, value: 1 })).unwrap();
+        }
+        let doubled = Counts::of_slots(100);
+        table.shared.doubled.lock().reserve(1, 2).unwrap();
+        table.shared.doubled.lock().add(1, doubled);
+        let bucket = (0..64).find(|&bucket| table.word_now(bucket).in_use() > 0).unwrap();
+        let (send, receive) = mpsc::channel();
+        thread::scope(|scope| {
+            let locked = table.lock_stripes([bucket]);
+            locked.vacate(bucket, 1);
+            scope.spawn(move || {
+                table.limit_doubled();
+                send.send(()).unwrap();
+            });
+            // The call waits for the stripe.
+            let waited = receive.recv_timeout(Duration::from_millis(100));
+            locked.occupy(bucket, 1);
+            drop(locked);
+            assert!(waited.is_err());
+        });
+        assert_eq!((table.doubled(), table.len()), (doubled, 0));
+    }
+}
