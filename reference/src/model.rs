@@ -91,13 +91,16 @@ impl Model {
         Some(longest)
     }
 
-    /// Takes out all entries with a value. Says how many there were.
-    pub(crate) fn remove_value(&mut self, gone: Value) -> usize {
+    /// Changes the values of all entries, and takes out those for which `new` returns `None`. Returns how many it has
+    /// taken out.
+    pub(crate) fn change_values(&mut self, new: &dyn Fn(Value) -> Option<Value>) -> usize {
         let mut removed = 0;
-        self.copies.retain(|&(_, value, _), copies| {
-            removed += if value == gone { *copies } else { 0 };
-            value != gone
-        });
+        for ((class, value, prefix), copies) in std::mem::take(&mut self.copies) {
+            match new(value) {
+                Some(new) => *self.copies.entry((class, new, prefix)).or_default() += copies,
+                None => removed += copies,
+            }
+        }
         removed
     }
 

@@ -46,6 +46,8 @@ pub enum Op {
     Swap,
     /// All pairs of a maplet with the value of this key.
     RemoveValue(u16),
+    /// Another value for each value of a maplet. Which one, the key says.
+    UpdateValues(u16),
     /// A pair of a maplet, unless its key has a value.
     InsertIfAbsent(u16),
     /// Another value for one of a key of a maplet.
@@ -167,7 +169,7 @@ impl Modelled {
         use Op::{
             Clear, Insert, InsertIfAbsent, InsertIfAbsentOrReplace, InsertIfAbsentOrReplaceMany,
             InsertMany, InsertPairIfAbsent, Look, LookMany, Merge, Remove, RemoveMany, RemoveValue,
-            Reserve, Restore, Swap, Update,
+            Reserve, Restore, Swap, Update, UpdateValues,
         };
         let is_maplet = self.start.geometry.is_maplet();
         let keys: Vec<u16> = match op {
@@ -176,6 +178,7 @@ impl Modelled {
             | Remove(key)
             | Look(key)
             | RemoveValue(key)
+            | UpdateValues(key)
             | InsertIfAbsent(key)
             | InsertPairIfAbsent(key)
             | Update(key) => vec![key],
@@ -201,7 +204,22 @@ impl Modelled {
                 self.insert_if_absent_many(&items);
             }
             Remove(_) | RemoveMany(..) => self.remove_many(&items),
-            RemoveValue(_) if is_maplet => self.remove_value(items[0].1),
+            RemoveValue(_) if is_maplet => {
+                let gone = items[0].1;
+                let others = move |value| (value != gone).then_some(value);
+                self.change_values(&others, |subject| subject.remove_value(gone));
+            }
+            UpdateValues(key) if is_maplet => {
+                let (kind, some) = (key % 4, items[0].1);
+                // Values change places, become equal, follow each other, or go.
+                let new = move |value: Value| match kind {
+                    0 => Some(value ^ 1),
+                    1 => Some(value / 2),
+                    2 => Some(if value == some { 0 } else { value }),
+                    _ => (value > some / 4).then(|| value - 1),
+                };
+                self.change_values(&new, |subject| subject.update_values(&new));
+            }
             InsertIfAbsent(key) if is_maplet => {
                 self.make_way(key, 1);
                 let is_absent = self.model.values(items[0].0).is_empty();
@@ -213,7 +231,12 @@ impl Modelled {
                 self.insert_if_absent(items[0], is_absent, Subject::insert_pair_if_absent);
             }
             Update(_) if is_maplet => self.update(items[0].0, new[0]),
-            Look(_) | RemoveValue(_) | InsertIfAbsent(_) | InsertPairIfAbsent(_) | Update(_) => {
+            Look(_)
+            | RemoveValue(_)
+            | UpdateValues(_)
+            | InsertIfAbsent(_)
+            | InsertPairIfAbsent(_)
+            | Update(_) => {
                 self.look(items[0].0);
                 assert_eq!(self.subject.count(items[0]), self.model.count(self.entry(items[0])));
             }
@@ -486,18 +509,24 @@ impl Modelled {
         }
     }
 
-    /// Removes all items with this value.
-    fn remove_value(&mut self, value: Value) {
-        let entries = self.model.remove_value(value);
+    /// Changes the values of all items by `change`, which does what `new` says and returns how many it has removed.
+    fn change_values(
+        &mut self,
+        new: &dyn Fn(Value) -> Option<Value>,
+        change: impl Fn(&dyn Subject) -> usize,
+    ) {
+        let entries = self.model.change_values(new);
         let mut held = 0;
-        self.held.retain(|&(_, its), copies| {
-            held += if its == value { *copies } else { 0 };
-            its != value
-        });
+        for ((hash, value), copies) in std::mem::take(&mut self.held) {
+            match new(value) {
+                Some(new) => *self.held.entry((hash, new)).or_default() += copies,
+                None => held += copies,
+            }
+        }
         // Where nothing is doubled, each entry is that of an item, also of one that the subject held at first.
         let items = if self.is_exact { entries } else { held };
         self.model.forget(items);
-        assert_eq!(self.both(|subject| subject.remove_value(value)), items, "{:?}", self.subject);
+        assert_eq!(self.both(change), items, "{:?}", self.subject);
         self.settle();
     }
 

@@ -40,6 +40,7 @@ pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
         10 => (0..300_u16).prop_map(Op::Reserve),
         20 => Just(Op::Restore),
         5 => key().prop_map(Op::RemoveValue),
+        10 => key().prop_map(Op::UpdateValues),
         20 => key().prop_map(Op::InsertIfAbsent),
         20 => key().prop_map(Op::InsertPairIfAbsent),
         40 => key().prop_map(Op::Update),

@@ -150,9 +150,9 @@ growing_models! {
         => [split(1)] || [age_values([[x1, x2]])], 1300, 3, by_every_schedule;
     // A void entry is doubled beside the change of its value: both parts have the new value, and are one item.
     doubled_beside_a_change: [x1, x2] = ages_alone(one_void_of_1::<L>())
-        => [split(1)] || [age_values([[x1, x2]]), remove_value(x2, 1)], 600, 2;
+        => [split(1)] || [age_values([[x1, x2]]), remove_value(x2, 1)], 600, 1;
     doubled_entries_are_changed: [x1, x2] = ages_alone(one_void_of_1::<L>())
-        => [split(1), age_values([[x1, x2]]), remove_value(x2, 1)] || [maybe(contains(x1))], 600, 2;
+        => [split(1), age_values([[x1, x2]]), remove_value(x2, 1)] || [maybe(contains(x1))], 600, 1;
     // The table is cleared while doubled entries are removed. `len` is right for items that come later.
     clear_beside_a_sweep_of_doubled_entries: [x] = one_void::<L>()
         => [split(1), maybe(remove_value(x, 1)), insert(x)] || [clear()], 130, 2;
@@ -230,17 +230,14 @@ fn own_value_goes_back<L: Layout>() -> With<Maplet<L>, 2> {
     )
 }
 
-/// Adds the values that x1 may get: 2, and then 3.
+/// Adds the value that x1 gets.
 ///
 /// `[x1, x2, other]`.
 fn ages<M: IntoStorage>(with: With<Maplet<M>, 2>) -> With<Maplet<M>, 3> {
-    adding(with, |s, [x1, other]| {
-        let [x2, _] = [2, 3].map(|value| s.with_value(x1, value));
-        [x1, x2, other]
-    })
+    adding(with, |s, [x1, other]| [x1, s.with_value(x1, 2), other])
 }
 
-/// Adds the value that x1 gets.
+/// The same without another pair.
 ///
 /// `[x1, x2]`.
 fn ages_alone<M: IntoStorage, const SHORT_RING: bool>(
