@@ -947,8 +947,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::ItemsPerGenerationOutOfRange`] if a generation ends after so many items that the filter has no room for N - 1
-    /// generations. Then nothing has changed.
+    /// [`Error::ItemsPerGenerationOutOfRange`] if the filter has no room for N - 1 generations of the [number of new
+    /// items](Self::items_per_generation) that is set. Then nothing has changed.
     ///
     /// # Examples
     ///
