@@ -129,8 +129,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// The stashed values of a key lie side by side, and an operation on the key reads all of them
 /// ([`contains_key`](CuckooMaplet::contains_key) stops at the first). So the time of an operation rises by some
 /// nanoseconds for each stashed value, and inserting n values takes time proportional to n². The stashed values of some
-/// other keys lie behind these values: operations on those keys are as slow, until these values are removed. Some
-/// removals of other keys are as slow, too, because they look for entries that can leave the stash.
+/// other keys lie behind the values of this key: operations on those keys are as slow, until the values of this key are
+/// removed. Some removals of other keys are as slow, too, because they look for entries that can leave the stash.
 ///
 /// # Sources
 ///
