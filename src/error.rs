@@ -333,7 +333,7 @@ pub enum Error {
         /// The name of the view that reads it.
         view: &'static str,
     },
-    /// The snapshot to be restored, or the filter to be merged, has another layout.
+    /// The snapshot to be restored, or the other filter of a merge or another set operation, has another layout.
     ///
     /// To restore it, name its layout in the type of the filter, or restore an
     /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which accepts every layout. Filters of different layouts cannot be
@@ -344,16 +344,15 @@ pub enum Error {
         /// The layout of this filter.
         filter: &'static str,
     },
-    /// The items of the snapshot, or of the filter to be merged, were hashed by another hasher, so lookups would miss
-    /// them.
+    /// The items of the snapshot, or of the other filter, were hashed by another hasher, so lookups would miss them.
     ///
     /// Use the hasher of that filter, or a clone of this hasher. A default hasher has a random seed, and another
     /// process cannot make the same hasher again. A [`StableHashBuilder`](crate::StableHashBuilder) with the same seed
     /// is the same hasher, and so is a [`KeyedHashBuilder`](crate::KeyedHashBuilder) with the same key. For items that
     /// were hashed elsewhere, use [`NoHasher`](crate::NoHasher).
     OtherHasher,
-    /// The two filters to be merged are of fixed size, and have different numbers of slots. (Growing filters may have
-    /// any sizes.)
+    /// The two filters of a merge, or of another set operation, are of fixed size, and have different numbers of slots.
+    /// (Growing filters may have any sizes.)
     ///
     /// Build both for the same capacity, and for the same [values per key](crate::Builder::values_per_key), if set.
     OtherSize {

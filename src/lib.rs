@@ -117,7 +117,7 @@
 //!
 //! | to store | call | memory for a second equal item |
 //! |---|---|---|
-//! | a set with removals, or a multiset | [`insert`](CuckooFilter::insert), [`remove`](CuckooFilter::remove), [`count`](CuckooFilter::count) | another slot; if both buckets are full, a counter in the [stash](#what-finds-no-room) |
+//! | a set with removals, or a multiset | [`insert`](CuckooFilter::insert), [`insert_all`](CuckooFilter::insert_all), [`remove`](CuckooFilter::remove), [`count`](CuckooFilter::count) | another slot; if both buckets are full, a counter in the [stash](#what-finds-no-room) |
 //! | a set without removals (deduplication) | [`insert_if_absent`](CuckooFilter::insert_if_absent); [`insert_if_absent_many`](CuckooFilter::insert_if_absent_many) says which items are new, [`insert_if_absent_all`](CuckooFilter::insert_if_absent_all) how many | none: `Ok(false)` |
 //! | one value for each key | [`CuckooMaplet::insert_if_absent`]; then [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) | none: `Ok(false)` |
 //! | a [counter](cookbook#a-counter-for-each-key) for each key | [`CuckooMaplet::update_or_insert`] | none: the value changes |
@@ -130,7 +130,7 @@
 //! filter cannot tell apart the items of one *class*: those with the same fingerprint and the same two buckets. An item
 //! for which `insert_if_absent` returned `Ok(false)` may rely on the copy of *another* item of its class. When that
 //! other item is removed, lookups miss this one. If `insert_if_absent` fills a filter for a million items, and half are
-//! removed, lookups miss about 30 of the others (15, if only new items are removed). See the [ways
+//! removed, lookups miss about 30 of the others (15, if those removed were new). See the [ways
 //! out](cookbook#why-insert_if_absent-and-remove-do-not-go-together).
 //!
 //! In a [growing](#growth) filter, copies stored early have fewer bits of the hash, and match more items. If several
@@ -203,8 +203,9 @@
 //!   two. Whether `7_u32` and `7_u64` are one depends on the hasher. So use [one type](cookbook#keys-of-several-types)
 //!   for all keys.
 //! * **Items are not stored**: a filter cannot list them, nor be converted to another layout or initial capacity.
-//! * **After `fork`, a child process may only look up** in the filters of its parent. Any other operation may wait
-//!   forever for a lock of a thread that the child lacks. (`std::process::Command` is safe.)
+//! * **A filter lives in one process.** Others read snapshots or [follow a log](cookbook#one-set-on-many-machines).
+//!   After `fork`, a child may only look up, in its copies: other operations may wait forever for a lock of a thread
+//!   that the child lacks. (`std::process::Command` is safe.)
 //!
 //! # If a lookup misses what you inserted
 //!
@@ -234,7 +235,7 @@
 //! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
 //! | an insert that splits buckets of a growing filter, `reserve` | also other splits, a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
-//! | `snapshot`, `merge`, `clear` | each other, growth, `remove_value`, `advance`, and every stripe |
+//! | `snapshot`, `merge`, `clear`, `remove_value`, `advance` | each other, growth, and every stripe |
 //!
 //! Other tables have [all cases](design#what-each-operation-waits-for), [maplets](CuckooMaplet#what-blocks) and
 //! [expiring filters](ExpiringCuckooFilter#what-blocks). A thread that is stopped while it holds a stripe stops the

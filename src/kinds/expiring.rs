@@ -72,8 +72,8 @@ struct Ended {
 ///   call n + N of `advance` begins. Every lookup finds it, whatever other threads do.)
 /// * **Forgotten**: when N calls of `advance` that began after the return of its insert have returned, an item is found
 ///   no more often than one that was never inserted, unless it was inserted again. One exception: in a growing filter,
-///   an item that was inserted when the filter was much smaller is found several times as often. The reason is that
-///   another item was taken for it; its entry is remembered as long as that other item.
+///   an item that was inserted when the filter was much smaller is found several times as often. Its entry has few
+///   bits, so it may match another item: then the entry is remembered as long as that other item.
 /// * **Few others**: an item that was not seen is found at the [rate](ExpiringCuckooFilter::false_positive_rate) of a
 ///   maplet. Only the items of the window determine this rate. [`insert`](ExpiringCuckooFilter::insert) makes the same
 ///   mistake: it takes such an item for seen. In a growing filter, the rate is
@@ -125,8 +125,8 @@ struct Ended {
 ///   this delay, which is mostly the time of an advance.
 /// * **One thread advances**, and the others go on. An insert waits for that thread only if nobody has inserted for a
 ///   whole period.
-/// * **A period shorter than a sweep** gets longer: between two [sweeps](#what-an-advance-costs) passes at least the
-///   time that the first one took, or one period if that is less. (Otherwise inserts would only sweep.) An item is
+/// * **A period shorter than a sweep** gets longer: the time between two [sweeps](#what-an-advance-costs) is at least
+///   the time that the first one took, or one period if that is less. (Otherwise inserts would only sweep.) An item is
 ///   still remembered as long as promised, or longer. So choose a period that is several times as long as a sweep.
 ///   [`stats`](ExpiringCuckooFilter::stats) says how long the [longest sweep](crate::Stats::longest_sweep) was.
 /// * **Lookups do not read the clock.** If nobody inserts, nothing is forgotten: call
@@ -142,7 +142,7 @@ struct Ended {
 ///   longer. If this matters, give [`clock`](crate::Builder::clock) a function that counts the time asleep, for example
 ///   one that reads `CLOCK_BOOTTIME`.
 /// * **Windows that start together end together**: one `advance` forgets all items whose windows began in the same
-///   generation, and then all of them are new at once. The more generations there are, the fewer these items are.
+///   generation, and then all of them are new at once. With more generations, fewer items share a generation.
 /// * **Cost**: in a table that fits into the cache, reading the coarse clock was measured to add some 5 ns to an
 ///   insert, and reading an `Instant` some 30 ns. Without a clock, an insert takes 9 ns (a hot item) or 80 ns (a new
 ///   item). The exact clock keeps a processor from reading the table ahead. A
@@ -163,7 +163,7 @@ struct Ended {
 /// followed by the item that had come 9,000 inserts before. Lookups missed no item, and the filter never remembered
 /// fewer than 9,544 items with four generations, or 11,544 with twelve.
 ///
-/// To count items that come again, too, call [`advance`](ExpiringCuckooFilter::advance) yourself after a number of
+/// If items that come again must count, too, call [`advance`](ExpiringCuckooFilter::advance) yourself after a number of
 /// inserts.
 ///
 /// **Cost**: an insert of a new item adds to a counter that all threads share.
@@ -947,8 +947,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::ItemsPerGenerationOutOfRange`] if a generation ends after so many items that the filter has no room for N - 1
-    /// generations. Then nothing has changed.
+    /// [`Error::ItemsPerGenerationOutOfRange`] if the filter has no room for N - 1 generations of the [number of new
+    /// items](Self::items_per_generation) that is set. Then nothing has changed.
     ///
     /// # Examples
     ///

@@ -352,7 +352,8 @@ impl<L: Storage, S> Filter<L, S> {
         found
     }
 
-    /// Adds one more copy of each item, in order, until an insert fails.
+    /// Adds one more copy of each item, in order, until an insert fails. You may [remove](Self::remove) each copy, as
+    /// after [`insert`](Self::insert).
     ///
     /// The batch is not atomic. For each item, the call waits for other threads that write to the same stripes, as
     /// [`insert`](Self::insert) does: see [what blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock
@@ -384,7 +385,8 @@ impl<L: Storage, S> Filter<L, S> {
     }
 
     /// Adds one more copy of each item of an iterator, in order, until an insert fails:
-    /// [`insert_many`](Self::insert_many) for items that are not in a slice.
+    /// [`insert_many`](Self::insert_many) for items that are not in a slice. You may [remove](Self::remove) each copy,
+    /// as after [`insert`](Self::insert).
     ///
     /// It takes up to 256 items from the iterator, hashes them, inserts them as one batch, and goes on with the next
     /// 256. It allocates only where `insert` does. It holds no lock while the iterator runs, so the iterator may use
@@ -1096,8 +1098,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge.
     /// Between the two calls, insert nothing into `other`, remove nothing from it, and remove none of its items from
     /// this filter: otherwise lookups may miss other items. In a filter of fixed size, you may also unmerge items that
-    /// you inserted one by one. In a growing filter you may not: an entry of `other` may know too little of an item to
-    /// tell its own entry here from another one.
+    /// you inserted one by one. In a growing filter you may not: an entry of `other` may know so few bits of its item
+    /// that it also matches the entry of another item in this filter.
     ///
     /// Other threads may use both filters meanwhile. The call takes a [`snapshot`](Self::snapshot) of `other`, and
     /// removes its items one after the other, so other threads see some of them go earlier than others. It waits as
@@ -1130,11 +1132,11 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// Removes every entry that certainly stands for no item of another filter, and so keeps the intersection of both.
     /// Returns the number of copies that it has removed.
     ///
-    /// An item that both filters hold during the whole call stays, with all its copies in this filter. Of the items
-    /// that `other` does not hold, those stay that it reports as present: their share is the
-    /// [rate](Self::false_positive_rate) of `other`. In addition, a growing filter keeps the entries of a version group
-    /// of which `other` has [stashed](crate#what-finds-no-room) something. Removing an item afterwards follows the rule
-    /// of [`remove`](Self::remove): it must have been inserted into this filter, and be in `other`.
+    /// An item that both filters hold during the whole call stays, with all its copies in this filter. An item that
+    /// `other` does not hold stays if `other` reports it as present, at the [rate](Self::false_positive_rate) of
+    /// `other`. In addition, if `other` has [stashed](crate#what-finds-no-room) something of a version group, a growing
+    /// filter keeps its own entries of this group. Afterwards you may [remove](Self::remove) an item only if it was
+    /// inserted into this filter, and is in `other`.
     ///
     /// There is no general difference of two filters. Two items that share an entry would be removed together, although
     /// `other` holds only one of them: in a filter of fixed size with 16-bit fingerprints, 15 of 500,000 items that had
@@ -1171,8 +1173,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// Changes nothing.
     ///
     /// It looks up each entry of this filter in `other`, and corrects the number for false positives. (In growing
-    /// filters these are more than the rate of `other`, since an entry knows less than an item. So for each entry, it
-    /// also looks up one at another position, to count the false positives.)
+    /// filters these are more than the rate of `other`, since an entry knows less than an item. So it also looks up
+    /// each entry at another position, where every match is a false positive.)
     ///
     /// Copies in the [stash](crate#what-finds-no-room) count once. Other threads may use both filters meanwhile: an
     /// item that is moved during the call may be counted twice, or not at all.

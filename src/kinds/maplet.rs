@@ -130,8 +130,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// The stashed values of a key lie side by side, and an operation on the key reads all of them
 /// ([`contains_key`](CuckooMaplet::contains_key) stops at the first). So the time of an operation rises by some
 /// nanoseconds for each stashed value, and inserting n values takes time proportional to n². The stashed values of some
-/// other keys lie behind these values: operations on those keys are as slow, until these values are removed. Some
-/// removals of other keys are as slow, too, because they look for entries that can leave the stash.
+/// other keys lie behind the values of this key: operations on those keys are as slow, until the values of this key are
+/// removed. Some removals of other keys are as slow, too, because they look for entries that can leave the stash.
 ///
 /// # Sources
 ///
@@ -428,7 +428,7 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Adds the pair of `key` and `value` unless the key has a value. Returns `Ok(true)` if the pair was added. If
-    /// several threads do this at once for a key without a value, exactly one of them gets `true`.
+    /// several threads call this at once for a key without a value, exactly one of them gets `true`.
     ///
     /// A key that collides with another key counts as present, and has the value of that other key (a false candidate).
     /// Use it together with [`update`](Self::update) for a table of one value per key; for counters, call
@@ -470,8 +470,8 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Adds the pair of `key` and `value` unless this same pair is there; other values of the key do not matter.
-    /// Returns `Ok(true)` if the pair was added. If several threads do this at once for a pair that is absent, exactly
-    /// one of them gets `true`.
+    /// Returns `Ok(true)` if the pair was added. If several threads call this at once for an absent pair, exactly one
+    /// of them gets `true`.
     ///
     /// A pair that collides with a pair of another key counts as present. So two keys may share one pair.
     ///
@@ -651,8 +651,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// call has returned, it removes nothing more.
     ///
     /// This call is safe in a maplet that [`insert_if_absent`](Self::insert_if_absent) or
-    /// [`update_or_insert`](Self::update_or_insert) fills. So `remove_value(0)`
-    /// removes the [counters](crate::cookbook#a-counter-for-each-key) that are back at zero.
+    /// [`update_or_insert`](Self::update_or_insert) fills. So `remove_value(0)` removes the
+    /// [counters](crate::cookbook#a-counter-for-each-key) that are back at zero.
     ///
     /// It reads the whole table, which takes some milliseconds for a million pairs. It waits for another
     /// `remove_value`, for a [`clear`](Self::clear), for a [`merge`](Self::merge) into this maplet, and for the end of

@@ -15,8 +15,11 @@
 //! | `age` | one: an item has one entry, whose stamp was there at some instant |
 //! | `get` | two: the values of a key are not read at one instant |
 //! | `update` | two: a lookup of one value, and a replacement. If another thread was faster, two more |
+//! | `update_or_insert` | two: those of `update`, or a lookup that finds no value and an insert. If another thread was faster, two more |
 //! | `snapshot`, `try_clone` | one |
 //! | `merge` | one at the other table, as a snapshot; two at this one: of the first entry, and of all others |
+//! | `unmerge` | one at the other table, as a snapshot; at this one, one before the first entry, and one for each entry |
+//! | `intersect` | one at this table; one more for each entry that it takes out of the stash |
 //! | `clear`, `remove_value`, `advance` | two: one for all buckets that have something to remove, except the last of them, and one for that bucket. So between the turns some entries are left, and not all |
 //!
 //! An `advance` by several generations takes the turns of that many calls. Rare cases take more turns: one for each

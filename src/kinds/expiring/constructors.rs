@@ -326,16 +326,16 @@ impl<L: GrowingLayout, S> ExpiringBuilder<Fixed<L>, S> {
     /// If you named no layout, `build` chooses the smallest one that meets two conditions.
     ///
     /// * Growth does not end early (before the maximum, if there is one).
-    /// * The filter takes at most 0.4 % of the unseen items for seen when it has doubled ten times. With a
+    /// * At most 0.4 % of the unseen items count as seen when the filter has doubled ten times. With a
     ///   [`max_capacity`](Self::max_capacity), this holds for the filter of that size. With a
     ///   [rate](Self::false_positive_rate), this rate takes the place of the 0.4 %.
     ///
     /// With neither a maximum nor a rate, the layout is [`Fp21x3`](crate::Fp21x3) for up to 64 generations, and
     /// [`Fp32x2`](crate::Fp32x2) for more.
     ///
-    /// [`Fp16x4`] takes a quarter less memory than `Fp21x3`, but it takes some forty times as many unseen items for
-    /// seen: one in 40, with 8 generations and ten million items. With a [capacity](Self::capacity) for the items of a
-    /// whole window it is one in 400, because then the filter does not double.
+    /// [`Fp16x4`] needs a quarter less memory than `Fp21x3`, but has some forty times as many false positives: with 8
+    /// generations and ten million items, one unseen item in 40 counts as seen. With a [capacity](Self::capacity) for
+    /// the items of a whole window it is one in 400, because then the filter does not double.
     ///
     /// ```
     /// use coucal::{Fp16x4, GrowableExpiringCuckooFilter};
