@@ -235,7 +235,7 @@
 //! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
 //! | an insert that splits buckets of a growing filter, `reserve` | also other splits, a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
-//! | `snapshot`, `merge`, `clear`, `remove_value`, `advance` | each other, growth, and every stripe |
+//! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |
 //!
 //! Other tables have [all cases](design#what-each-operation-waits-for), [maplets](CuckooMaplet#what-blocks) and
 //! [expiring filters](ExpiringCuckooFilter#what-blocks). A thread that is stopped while it holds a stripe stops the

@@ -20,7 +20,7 @@
 //! | `merge` | one at the other table, as a snapshot; two at this one: of the first entry, and of all others |
 //! | `unmerge` | one at the other table, as a snapshot; at this one, one before the first entry, and one for each entry |
 //! | `intersect` | one at this table; one more for each entry that it takes out of the stash |
-//! | `clear`, `remove_value`, `advance` | two: one for all buckets that have something to remove, except the last of them, and one for that bucket. So between the turns some entries are left, and not all |
+//! | `clear`, `remove_value`, `update_values`, `advance` | two: one for all stripes that have something to remove or to change, except the last of them, and one for that stripe. So between the turns some entries are left, and not all. (`clear`: buckets instead of stripes.) |
 //!
 //! An `advance` by several generations takes the turns of that many calls. Rare cases take more turns: one for each
 //! entry that a failing merge takes back, and one for each entry of the stash that has the removed value.
@@ -32,7 +32,7 @@
 //! | operation | keeps waiting |
 //! |---|---|
 //! | `clear`, which holds all locks | every operation that takes a lock |
-//! | a merge, `remove_value`, `advance`, the end of a snapshot | each other |
+//! | a merge, `remove_value`, `update_values`, `advance`, the end of a snapshot | each other |
 //! | a snapshot | the next snapshot |
 //!
 //! So an operation that needs one of these locks calls `lock`. An operation that needs a stripe has called
@@ -48,7 +48,7 @@
 //! |---|---|---|
 //! | found | `contains`, `count`, `get`, `remove`, `replace`, `snapshot`; `insert_if_absent`, if nothing was inserted; `age`; `insert` of an expiring filter, if the item was seen | Acquire: a thread that finds an item sees what was done before its insert |
 //! | stored | `insert` (of an expiring filter, if the item is new), `insert_if_absent`, `replace`, each entry of a `merge` | Release: pairs with the operation that finds the item |
-//! | all others | an item is absent; an insert that fails; a removal, which no answer reveals; `clear`, `remove_value`, `advance`, `reserve`, figures | nothing |
+//! | all others | an item is absent; an insert that fails; a removal, which no answer reveals; `clear`, `remove_value`, `update_values`, `advance`, `reserve`, figures | nothing |
 //!
 //! A table is one object: an operation that finds an item is ordered after all stores into the table before that, not
 //! only after the insert of this item.

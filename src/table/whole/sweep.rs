@@ -266,8 +266,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Does the work of `remove_value`, while the caller holds the removal mutex.
     pub(in crate::table) fn remove_value_locked(self, value: u32) -> u64 {
         *self.shared.sweeping.change.write() = Change::Remove(value);
-        let stashed = self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true);
         let others = |other| (other != value).then_some(other);
+        let stashed = self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true);
         let doubled = self.change_color(&mut self.shared.doubled.lock(), others);
         self.sweep_all(stashed, doubled)
     }

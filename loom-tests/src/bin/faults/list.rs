@@ -73,9 +73,9 @@ pub const LIKELY: &[(&str, &str)] = &[
             order::kick_and_insert order::insert_and_removal",
     ),
     (
-        "src/table/whole/retire.rs",
+        "src/table/whole/sweep.rs",
         "expiry::kick_beside_a_sweep expiry::split_beside_a_sweep expiry::end_of_level expiry::sweep_and \
-            expiry::dropped_by expiring::kick_beside_an_advance order::kick_that order::advance",
+            expiry::removed_by expiring::kick_beside_an_advance order::advance",
     ),
     (
         "src/table/whole/generations.rs",
@@ -268,9 +268,6 @@ pub const FAULTS: &[Fault] = faults! {
             self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::NoRoom
         }"
         => "stash::own_value_going_back_against_";
-    unstash_own: "a removed value goes from the stash back to a bucket of its key"
-        replace "self.is_retiring(entry.bits().into())" with "false"
-        => "expiry::own_value_going_back_beside_a_sweep";
 
     // The bound of a lookup.
     contains_inconclusive: "an inconclusive lookup answers false"
@@ -461,10 +458,6 @@ pub const FAULTS: &[Fault] = faults! {
                 self.store_word(locked, bucket, changed, Ordering::SeqCst);
             }"
         => "expiring::stamps_beside_a_snapshot";
-    drop_retiring: "a kick that drops does not mirror its word"
-        replace "self.store_word(locked, bucket, with_new.unwrap_or(rest), Ordering::SeqCst);"
-        with "self.buckets.word(bucket).store(with_new.unwrap_or(rest).bits(), Ordering::SeqCst);"
-        => "expiry::snapshot_beside_a_kick_that_drops";
 
     // Snapshots: the copy.
     try_image: "the flags are set after the copy"
@@ -563,11 +556,11 @@ pub const FAULTS: &[Fault] = faults! {
         => "widening::widening_at_the_end_of_a_snapshot";
     try_widen: "stripes are replaced while a snapshot uses their flags"
         replace "self.is_recorded()" with "false" => "widening::snapshot_beside_widening";
-    remove_retiring: "a sweep takes its view of the words before it has locked each stripe"
-        put "let word = self.buckets.words();" before "self.pass_all();" => "widening::sweep_beside";
-    pass_all: "a sweep passes no stripes by where they are retired"
-        replace "while self.stripes().pass_all().is_none() {}" with "self.stripes().pass_all();"
-        => "widening::sweep_beside";
+    try_widen: "new stripes have the color of no sweep"
+        without "stripes.value.take_colors(self.stripes());" => "widening::change_beside_widening";
+    sweep_all: "a sweep leaves out the stripes that have replaced others"
+        replace "while swept != self.stripes().len()" with "while swept == 0"
+        => "widening::change_beside_widening";
     take_over: "new versions do not know of stashed entries"
         replace "version | u64::from(any_stashed(group))" with "version" => STASH_AND_WIDENING;
     take_over: "new versions begin at 0"
@@ -576,54 +569,65 @@ pub const FAULTS: &[Fault] = faults! {
     validate_with_stash: "a later round of a lookup validates a version that was replaced"
         without "self.version != RETIRED &&" => "widening::kick_after_widening_with_something_stashed_against_get";
 
-    // Removing a value.
-    remove_retiring: "a sweep publishes its value after it has locked each stripe"
-        swap "self.retire(Some(value));" and "self.pass_all();" => SWEEP_AND_KICK;
-    remove_retiring: "a sweep goes as far as the table was before it locked each stripe"
-        put "let present = self.present();" before "self.pass_all();" => SWEEP_AND_SPLIT;
-    remove_retiring: "a sweep leaves the stash out"
+    // Sweeps.
+    hop: "a hop in the middle of a path does not look whether its stripes are swept"
+        replace "self.lock_to_move(" with "self.lock(" => "expiry::first_of_two_hops_beside_a";
+    last_hop: "a kick does not look whether its stripes are swept"
+        replace "self.lock_to_move(hop_places, buckets)" with "self.lock(hop_places, buckets)"
+        => SWEEP_AND_KICK;
+    last_hop: "a kick of an insert_if_absent does not look whether its stripes are swept"
+        replace "self.lock_to_move(places, self.locate(places))" with "self.lock(places, self.locate(places))"
+        => "expiry::insert_if_absent_beside_a_change";
+    lock_run: "a split does not look whether its stripes are swept"
+        replace "self.not_swept(&locked, buckets)" with "self.not_swept(&locked, [0; 0])"
+        => SWEEP_AND_SPLIT;
+    put_back: "an entry goes from the stash back to a bucket that is not swept"
+        replace "self.lock_to_move(" with "self.lock(" => "expiry::going_back_beside_a_change";
+    change_slow: "a value goes from the stash back to a bucket of its key that is not swept"
+        replace "self.lock_to_move(" with "self.lock(" => "expiry::own_value_going_back_beside_a_change";
+    sweep_stripes: "a stripe that was swept is swept again"
+        without "if self.not_swept(&locked, [first]).is_none() { return; }"
+        => "expiry::kick_beside_a_change";
+    sweep_stripes: "a sweep locks no stripe"
+        replace "self.lock_stripes(buckets)" with "self.lock_stripes([0; 0])"
+        => "expiry::sweep_beside_a_kick_of_another";
+    sweep_stripes: "entries that a sweep removes are not counted"
+        without "self.shared.sweeping.removed.fetch_add(removed as u64, Ordering::Relaxed);"
+        => SWEEP_AND_KICK;
+    sweep_bucket: "a sweep bumps no version"
+        without "self.versions().bump(self.geometry().version_group_in(at.place::<F>(slot)));"
+        => "expiry::sweep_and_another_value";
+    begin_update: "values change without a bump"
+        without "(0..self.versions().len()).for_each(|version| self.versions().bump(version));"
+        => "expiry::two_equal_pairs_beside_a_change";
+    begin_update: "stashed values change while others write"
+        without "let _locked = self.lock_all();" => "expiry::going_back_beside_a_change";
+    change_color: "doubled entries keep their values"
+        replace "splitting.change_values(changed)" with "splitting.change_values(Some)"
+        => "expiry::doubled_entries_are_swept expiry::doubled_entries_are_changed";
+    remove_value_locked: "a sweep leaves the stash out"
         replace "self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true)" with "0"
         => "expiry::stashed_value_beside_a_removal_of_another";
+    remove_value_locked: "the color changes before the stash is swept"
+        swap "let stashed = self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true);"
+        and "let doubled = self.change_color(&mut self.shared.doubled.lock(), others);"
+        => "expiry::going_back_beside_a_sweep";
+    update_values: "the color changes before the change is stored"
+        swap "*self.shared.sweeping.change.write() = Change::To(new);"
+        and "let begun = self.begin_update();" => "expiry::kick_beside_a_change";
     next: "a sweep of the stash goes on after the lines were replaced"
         replace "if seen.lines != lines" with "if seen.lines != lines && seen.lines == 0"
         => "expiry::sweep_of_the_stash_beside_other_numbers_of_lines";
     held_at: "a sweep of the stash takes what is in the cell by now"
         replace "(held.place == place)" with "(held.place == place || true)"
         => "expiry::sweep_of_the_stash_beside_a_cell_used_again";
-    remove_retiring: "a value is never taken back"
-        without "self.retire(None);" => "expiry::late_drop_beside_the_end_of_a_sweep";
-    remove_retiring: "doubled entries are not forgotten"
-        replace "self.forget_doubled(value)" with "0 * value as u64"
-        => "expiry::doubled_entries_are_swept";
-    remove_retiring: "a value is taken back before its doubled entries are forgotten"
-        swap "let doubled = self.forget_doubled(value);"
-        and "self.retire(None);" => "expiry::doubled_at_the_end_of_a_sweep";
-    remove_value: "entries are dropped when the call has returned"
-        without "self.pass_all();" => "expiry::late_drop_beside_the_end_of_a_sweep";
     remove_value: "two values are removed at a time"
         without "let _removing = self.lock_removing();" => "expiry::two_sweeps";
-    sweep: "a sweep bumps no version"
-        without "self.versions().bump(self.geometry().version_group_in(read.place::<F>(slot)));"
-        => "expiry::sweep_and_another_value";
-    sweep: "a sweep locks no stripe"
-        replace "self.lock_stripes([bucket])" with "self.lock_stripes([0; 0])"
-        => "expiry::sweep_beside_a_kick_of_another";
-    before_drop: "a dropped entry bumps no version"
-        without "self.versions().bump(group);" => "expiry::dropped_by";
-    before_drop: "a dropped entry is not counted"
-        without "self.add_dropped(1);" => SWEEP_AND_KICK;
-    relocate: "a kick moves an entry of a removed value"
-        replace "self.is_retiring(planned.bits())" with "false" => SWEEP_AND_KICK;
+    update_values: "two sweeps run at a time"
+        without "let _removing = self.lock_removing();" => "expiry::two_changes";
     clear: "a clear runs beside a sweep"
         without "let _removing = self.lock_removing();"
         => "expiry::clear_beside_a_sweep_of_doubled_entries";
-    partition: "a split does not look whether a value is being removed"
-        replace "self.is_any_retiring()" with "false" => SWEEP_AND_SPLIT;
-    split_by_slot: "a split moves an entry of a removed value"
-        replace "self.is_retiring(slot.bits())" with "false" => SWEEP_AND_SPLIT;
-    put_back: "a removed value goes from the stash back to a bucket"
-        replace "self.is_retiring(place.entry.bits().into())" with "false"
-        => "expiry::going_back_beside_a_sweep";
     hold: "a snapshot ends in the middle of a sweep"
         replace "self.lock_removing()" with "Box::leak(Box::new(crate::sync::Mutex::new(()))).lock()"
         => "expiry::snapshot_beside_a_sweep_of_doubled_entries";
@@ -638,7 +642,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if self.clock() == clock { return Ok(false); }" with "return Ok(false);"
         => "expiring::stamp_in_the_stash_overtaken_by_a_whole_window";
     advance_locked: "a generation begins before the oldest is removed"
-        swap "let removed = self.remove_retiring(next.stamp());" and "self.set_clock(next);"
+        swap "let removed = self.remove_value_locked(next.stamp());" and "self.set_clock(next);"
         => "expiring::stamp_of_what_is_swept expiring::stamp_if expiring::insert_of_what";
     advance_by: "two generations end at a time"
         without "let _removing = self.lock_removing();" => "expiring::two_that_advance";
