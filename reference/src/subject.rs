@@ -99,9 +99,13 @@ pub trait Subject: Any + Debug + Send + Sync {
     fn remove_value(&self, _: Value) -> usize {
         unreachable!("a filter has no values")
     }
-    /// Only for maplets, where nothing keeps it from being done.
-    fn update_values(&self, _: &dyn Fn(Value) -> Option<Value>) -> usize {
+    /// Only for maplets.
+    fn try_update_values(&self, _: &dyn Fn(Value) -> Option<Value>) -> Result<usize, Error> {
         unreachable!("a filter has no values")
+    }
+    /// Only for maplets, where nothing keeps it from being done.
+    fn update_values(&self, new: &dyn Fn(Value) -> Option<Value>) -> usize {
+        self.try_update_values(new).expect("values that fit, and memory")
     }
     /// Only for maplets. Of one of its values the closure says which takes its place, if any.
     fn try_update(
@@ -324,8 +328,8 @@ subject! {
     fn remove_value(&self, value: Value) -> usize {
         self.remove_value(value)
     }
-    fn update_values(&self, new: &dyn Fn(Value) -> Option<Value>) -> usize {
-        self.update_values(new).expect("values that fit, and memory")
+    fn try_update_values(&self, new: &dyn Fn(Value) -> Option<Value>) -> Result<usize, Error> {
+        self.update_values(new)
     }
     fn insert_if_absent(&self, (hash, value): Item) -> Result<bool, Error> {
         self.insert_if_absent(&Prehashed(hash), value)

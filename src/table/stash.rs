@@ -774,6 +774,33 @@ mod tests {
         assert!((0..other.versions().len()).all(|group| !other.versions().any_stashed(group)));
     }
 
+    /// A change of values makes stashed entries equal: one entry has their copies, unless these are too many. Then
+    /// nothing changes.
+    #[test]
+    fn stashed_values_become_equal() {
+        let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
+        let table = &Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        let key = |value| table.key_of(Pair { hash: geometry::mix(1), value });
+        let copies = |value| table.count_stashed(key(value));
+        let most = [1, MAX_COPIES / 2, MAX_COPIES / 2 + 1];
+        for (value, copies) in (0..).zip(most) {
+            assert_eq!(table.stash_copies(key(value), copies), Ok(true));
+        }
+        let all_to = |value| vec![Some(value); 4];
+        assert_eq!(table.update_values(all_to(3)), Err(InsertError::Full));
+        assert_eq!([0, 1, 2, 3].map(copies), [most[0], most[1], most[2], 0]);
+        // Values change places. (As many copies need a second word.)
+        assert_eq!(table.update_values(vec![None, Some(2), Some(1), Some(3)]), Ok(1));
+        assert_eq!([0, 1, 2, 3].map(copies), [0, most[2], most[1], 0]);
+        assert_eq!(table.stashed_entries(), 2);
+        assert_eq!(table.update_values(all_to(0)), Ok(0));
+        assert_eq!([0, 1, 2, 3].map(copies), [MAX_COPIES, 0, 0, 0]);
+        assert_eq!((table.stashed_entries(), table.stashed_copies()), (1, MAX_COPIES as u64));
+        assert_eq!(table.update_values(vec![None; 4]), Ok(MAX_COPIES));
+        assert_eq!((table.stashed_entries(), table.stashed_copies()), (0, 0));
+        assert!((0..table.versions().len()).all(|group| !table.versions().any_stashed(group)));
+    }
+
     /// A full table refuses new entries, but counts more copies of stashed ones, up to the most that a cell counts.
     #[test]
     fn a_full_table_takes_more_copies() {

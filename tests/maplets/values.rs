@@ -1,6 +1,6 @@
-//! Removing a value: `remove_value`, and what it must know of entries that splits have doubled.
+//! Sweeps: `remove_value` and `update_values`, and what they must know of entries that splits have doubled.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::Error;
@@ -9,14 +9,18 @@ use coucal_reference::judged;
 use rand::RngExt;
 
 use super::largest;
-use crate::common::{Item, Kind, Layout, Stopped, Subject, hashes, random, turn, usually};
+use crate::common::{Item, Kind, Layout, Stop, Stopped, Subject, hashes, random, turn, usually};
 
-of_each_layout!(values_leave_beside_writers);
+of_each_layout! {
+    values_leave_beside_writers
+    values_change_beside_writers
+}
 
 of_each_growing_layout! {
     doubled_entries_of_each_value_are_counted
     what_was_doubled_is_taken_for_another_pair
     values_leave_beside_writers_while_it_grows
+    values_change_beside_writers_while_it_grows
     hostile_numbers_of_doubled_entries
 }
 
@@ -150,6 +154,68 @@ fn beside_writers(maplet: &dyn Subject, most: usize) {
         assert!(maplet.remove(item), "a pair is lost: {maplet:?}");
     }
     assert!(maplet.is_empty());
+}
+
+fn values_change_beside_writers(layout: Layout) {
+    for pairs in [60, 3000] {
+        let value_bits = 3.min(layout.longest_values());
+        changed_once(&*Kind { layout, grows: false, value_bits }.build(0, pairs), pairs);
+    }
+}
+
+fn values_change_beside_writers_while_it_grows(layout: Layout) {
+    let most = ((layout.slots << 8) as f64 * layout.target()) as usize;
+    changed_once(&*Kind { layout, grows: true, value_bits: 2 }.build(1, most), most);
+}
+
+/// One thread changes all values again and again: each value but the greatest becomes the next one. Some pairs stay all
+/// the time, a few of them in the stash: they are always found, and each of them is changed once by each call. The
+/// other threads move them: they insert and remove pairs with the greatest value, which does not change.
+fn changed_once(maplet: &dyn Subject, most: usize) {
+    let _turn = turn();
+    let top = largest(maplet.value_bits());
+    let (sweeps, stop) = (usually(200, 2000), AtomicBool::new(false));
+    let next = move |value: u32| Some(if value == top { top } else { (value + 1) % top });
+    let settled: Vec<Item> = hashes(1).take(most / 4).map(|hash| (hash, 0)).collect();
+    let crowd = settled[0];
+    maplet.insert_many(&settled).unwrap();
+    (0..12).for_each(|_| maplet.insert(crowd).unwrap());
+    thread::scope(|scope| {
+        let (stop, settled) = (&stop, &settled);
+        let _stop = Stop(stop);
+        for number in 0..2 {
+            scope.spawn(move || {
+                let (mut random, mut held) = (random(number), Vec::<Item>::new());
+                let mut new = hashes(10 + number);
+                while !stop.load(Ordering::SeqCst) {
+                    if held.len() < most * 3 / 10 {
+                        let item = (new.next().expect("a hash"), top);
+                        maplet.insert(item).unwrap();
+                        held.push(item);
+                    } else {
+                        let item = held.swap_remove(random.random_range(0..held.len()));
+                        assert!(maplet.remove(item), "{maplet:?}");
+                    }
+                    let (hash, _) = settled[random.random_range(0..settled.len())];
+                    assert!(maplet.contains(hash), "{maplet:?}");
+                }
+                for item in held {
+                    assert!(maplet.remove(item), "a pair is lost: {maplet:?}");
+                }
+            });
+        }
+        for _ in 0..sweeps {
+            assert_eq!(maplet.update_values(&next), 0);
+        }
+    });
+    let value = sweeps as u32 % top;
+    assert_eq!(maplet.len(), settled.len() + 12, "{maplet:?}");
+    assert_eq!(maplet.count((crowd.0, value)), 13);
+    for &(hash, _) in &settled {
+        assert!(maplet.remove((hash, value)), "{maplet:?}");
+    }
+    assert_eq!(maplet.update_values(&|_| None), 12);
+    assert!(maplet.is_empty() && maplet.stashed() == (0, 0));
 }
 
 /// When all values are removed, no doubled entry is counted any more, whether or not the table was restored on the way.

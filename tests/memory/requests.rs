@@ -377,6 +377,10 @@ fn of_changing_pairs() {
             ("update of no key", &|maplet| maplet.try_update(others[0].0, &|_| Some(7))),
             ("remove", &|maplet| Ok(done(maplet.remove((KEY, stashed))))),
             ("remove_value", &|maplet| Ok(Some(maplet.remove_value(stashed) as u32))),
+            ("update_values", &|maplet| {
+                let changed = |value: u32| (value != stashed).then_some(value ^ 1);
+                maplet.try_update_values(&changed).map(|removed| Some(removed as u32))
+            }),
             ("clear", &|maplet| {
                 maplet.clear();
                 Ok(None)

@@ -424,7 +424,7 @@ mod tests {
                     900 => {
                         let half = |value: u32| Some(value / 2);
                         assert_eq!(doubled_of.change_values(half), Counts::default());
-                        for (value, counts) in std::mem::take(&mut map) {
+                        for (value, counts) in mem::take(&mut map) {
                             *map.entry(value / 2).or_default() += counts;
                         }
                     }
