@@ -182,7 +182,7 @@ impl fmt::Debug for DefaultHasher {
 /// the mapping, and are not mapped: an untyped literal is an `i32`, and a lookup of the same number as `u64` finds it.)
 #[inline]
 fn zigzag(value: i128) -> u128 {
-    ((value << 1) ^ (value >> 127)).cast_unsigned()
+    ((value << 1) ^ (value >> 127)) as u128
 }
 
 /// Forwards each method: the methods for integers are faster than `write` with the bytes of the integer.

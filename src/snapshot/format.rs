@@ -7,6 +7,7 @@ use core::array;
 
 use twox_hash::XxHash3_64;
 
+use crate::backports::as_chunks;
 use crate::error::Error;
 use crate::hasher::ComparedHasher;
 use crate::layout::{Encoding, LayoutId, Properties, by_layout};
@@ -340,10 +341,9 @@ pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory>
         missing -= words.len();
         let start = bytes.len();
         bytes.resize(start + words.len() * size_of::<u64>(), 0);
-        let (places, _) = bytes[start..].as_chunks_mut();
-        for (place, word) in places.iter_mut().zip(words) {
+        for (place, word) in bytes[start..].chunks_exact_mut(size_of::<u64>()).zip(words) {
             // Relaxed: no other thread has these words.
-            *place = word.load(Ordering::Relaxed).to_le_bytes();
+            place.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
     }
     for [first, second] in stashed {
@@ -363,19 +363,19 @@ pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory>
 /// Returns the words of the buckets, in the bytes of a snapshot with this header.
 #[inline]
 pub(crate) fn words<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; 8]] {
-    let (words, _) = bytes.get(HEADER_BYTES..).unwrap_or_default().as_chunks();
+    let (words, _) = as_chunks(bytes.get(HEADER_BYTES..).unwrap_or_default());
     words.get(..header.sizes.buckets).unwrap_or_default()
 }
 
 /// Returns the entries of the stash, in the bytes of a snapshot with this header.
 pub(crate) fn stash<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
-    let (entries, _) = bytes.get(stash_start(header)..).unwrap_or_default().as_chunks();
+    let (entries, _) = as_chunks(bytes.get(stash_start(header)..).unwrap_or_default());
     entries.get(..header.stashed).unwrap_or_default()
 }
 
 /// Returns the counts of doubled entries for each value, in the bytes of a snapshot with this header.
 pub(crate) fn doubled<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; COUNTED_BYTES]] {
-    let (counted, _) = bytes.get(doubled_start(header)..).unwrap_or_default().as_chunks();
+    let (counted, _) = as_chunks(bytes.get(doubled_start(header)..).unwrap_or_default());
     counted.get(..header.doubled_values).unwrap_or_default()
 }
 
@@ -416,7 +416,7 @@ pub(crate) fn counted(counted: &[u8; COUNTED_BYTES]) -> Counted {
 
 /// Decodes the `N` numbers of these bytes.
 fn numbers_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
-    let (numbers, _) = bytes.as_chunks();
+    let (numbers, _) = as_chunks(bytes);
     array::from_fn(|at| u64::from_le_bytes(numbers[at]))
 }
 

@@ -235,10 +235,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let mut rest = format::stash(&self.header, self.bytes.as_ref());
         let mut lengths = 0..;
         // Unchecked bytes may be in any order. The loop ends, since each round takes a greater length.
-        while let Some(first) = rest.first()
-            && let length = known(first)
-            && lengths.contains(&length)
-        {
+        while let Some(length) = rest.first().map(known).filter(|length| lengths.contains(length)) {
             lengths = length + 1..;
             let (run, others) =
                 rest.split_at(rest.partition_point(|entry| known(entry) <= length).max(1));
