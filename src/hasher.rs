@@ -38,6 +38,7 @@ pub trait ComparedHasher {
 impl<S: BuildHasher> ComparedHasher for S {
     /// Returns the hash of a fixed input. It does not use the `Hash` implementation of a type, because its calls may
     /// change with the standard library.
+    #[inline]
     fn check(&self) -> u64 {
         let mut hasher = self.build_hasher();
         hasher.write_u64(0x0123_4567_89ab_cdef);

@@ -362,7 +362,8 @@ impl Request {
 /// With shorter fingerprints, the entries of a bucket also have fewer other buckets, which lowers the reachable load:
 /// with one bit less, large tables of most layouts would not hold the items that they are made for. In a growing table,
 /// core and ring together have as many bits as the fingerprint.
-fn most_value_bits(layout: &Properties) -> u32 {
+#[inline]
+pub(crate) fn most_value_bits(layout: &Properties) -> u32 {
     let min_fingerprint_bits = match layout.slots {
         2 => 9,
         3 => 7,
