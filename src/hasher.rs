@@ -38,6 +38,7 @@ pub trait ComparedHasher {
 impl<S: BuildHasher> ComparedHasher for S {
     /// Returns the hash of a fixed input. It does not use the `Hash` implementation of a type, because its calls may
     /// change with the standard library.
+    #[inline]
     fn check(&self) -> u64 {
         let mut hasher = self.build_hasher();
         hasher.write_u64(0x0123_4567_89ab_cdef);
@@ -182,7 +183,7 @@ impl fmt::Debug for DefaultHasher {
 /// the mapping, and are not mapped: an untyped literal is an `i32`, and a lookup of the same number as `u64` finds it.)
 #[inline]
 fn zigzag(value: i128) -> u128 {
-    ((value << 1) ^ (value >> 127)).cast_unsigned()
+    ((value << 1) ^ (value >> 127)) as u128
 }
 
 /// Forwards each method: the methods for integers are faster than `write` with the bytes of the integer.

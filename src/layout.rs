@@ -366,18 +366,31 @@ layouts! { $;
 #[expect(clippy::single_component_path_imports, reason = "a macro has no path otherwise")]
 pub(crate) use by_layout;
 
+/// `BY_BITS[n]` is the layout with n bits per slot. No two layouts have the same number.
+static BY_BITS: [Option<LayoutId>; 33] = {
+    let mut found = [None; 33];
+    let mut at = 0;
+    while at < LAYOUTS.len() {
+        let bits = LAYOUTS[at].bits as usize;
+        assert!(found[bits].is_none());
+        found[bits] = Some(LayoutId::ALL[at]);
+        at += 1;
+    }
+    found
+};
+
 impl LayoutId {
     /// Returns the layout with this encoding, these bits per slot and these slots per bucket, if there is one.
+    #[inline]
     pub(crate) const fn find(encoding: u8, bits: u32, slots: usize) -> Option<Self> {
-        let mut at = 0;
-        while at < LAYOUTS.len() {
-            let layout = &LAYOUTS[at];
-            if layout.encoding == encoding && layout.bits == bits && layout.slots == slots {
-                return Some(Self::ALL[at]);
-            }
-            at += 1;
+        if bits as usize >= BY_BITS.len() {
+            return None;
         }
-        None
+        let Some(found) = BY_BITS[bits as usize] else {
+            return None;
+        };
+        let layout = &LAYOUTS[found as usize];
+        if layout.encoding == encoding && layout.slots == slots { Some(found) } else { None }
     }
 
     /// Returns all layouts, or only those whose tables can grow.

@@ -260,6 +260,7 @@ compile_error!(
 compile_error!("the models of coucal need `--cfg loom` and the feature `loom`, too");
 
 mod arch;
+mod backports;
 mod error;
 #[cfg(test)]
 #[path = "tests/for_each_layout.rs"]

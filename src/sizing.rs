@@ -104,9 +104,7 @@ impl Sizing {
 
     fn of_growing(layout: LayoutId, request: Request) -> Result<Self, Error> {
         let (capacity, max_capacity) = (request.items(), request.max_capacity);
-        if let Some(max_capacity) = max_capacity
-            && max_capacity < capacity
-        {
+        if let Some(max_capacity) = max_capacity.filter(|&max_capacity| max_capacity < capacity) {
             let [capacity, max_capacity] = [capacity, max_capacity].map(in_address_space);
             return Err(Error::MaxCapacityTooLow { capacity, max_capacity });
         }
@@ -146,9 +144,7 @@ impl Sizing {
 
     /// Returns the sizing of the named layout, or else of the best one for the request.
     pub(crate) fn new(request: Request) -> Result<Self, Error> {
-        if let Some(rate) = request.rate
-            && !(rate > 0.0 && rate < 1.0)
-        {
+        if request.rate.is_some_and(|rate| !(rate > 0.0 && rate < 1.0)) {
             return Err(Error::InvalidRate);
         }
         match request.only {
@@ -366,7 +362,8 @@ impl Request {
 /// With shorter fingerprints, the entries of a bucket also have fewer other buckets, which lowers the reachable load:
 /// with one bit less, large tables of most layouts would not hold the items that they are made for. In a growing table,
 /// core and ring together have as many bits as the fingerprint.
-fn most_value_bits(layout: &Properties) -> u32 {
+#[inline]
+pub(crate) fn most_value_bits(layout: &Properties) -> u32 {
     let min_fingerprint_bits = match layout.slots {
         2 => 9,
         3 => 7,
@@ -669,8 +666,7 @@ mod tests {
             first
         };
         // The table begins larger only if it could not reach the maximum otherwise.
-        let reached =
-            |initial: u64| 2_f64.powi((initial.ilog2() + doublings(extra_bits)).cast_signed());
+        let reached = |initial: u64| f64::from(initial.ilog2() + doublings(extra_bits)).exp2();
         assert!(initial >= first && reached(initial) >= buckets as f64);
         let most = (needed(max_capacity) * (MAX_DOUBLED + 1) / MAX_DOUBLED) as f64;
         assert!(initial == first || reached(initial / 2) < most);

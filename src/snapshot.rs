@@ -171,7 +171,7 @@ impl Snapshot {
                 copy
             }
         };
-        let header = Header::decode::<false>(&bytes)?;
+        let header = Header::decode(&bytes)?;
         header.validate_all(&bytes).map(|()| Self { header, bytes })
     }
 
@@ -188,7 +188,7 @@ impl Snapshot {
         // wrong.
         let mut bytes = try_with_capacity(HEADER_BYTES)?;
         reader.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(failed)?;
-        let header = Header::decode::<false>(&bytes)?;
+        let header = Header::decode(&bytes)?;
         accept(&header)?;
         while bytes.len() < header.encoded_len() {
             let read = bytes.len();
@@ -388,8 +388,9 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
     /// Makes a filter of a validated snapshot.
     fn from_valid(header: &Header, bytes: &[u8], hasher: S) -> Result<Self, Error> {
         let Header { layout, sizes, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
-        let words = format::words(header, bytes).iter().copied().map(u64::from_le_bytes);
-        let (entries, doubled) = (format::stash(header, bytes), format::doubled(header, bytes));
+        let words = format::words(header.sizes, bytes).iter().copied().map(u64::from_le_bytes);
+        let entries = format::stash(header.sizes, header.stashed, bytes);
+        let doubled = format::doubled(header, bytes);
         let made = || {
             let mut stashed = try_with_capacity(entries.len())?;
             stashed.extend(entries.iter().map(format::cell_words));
@@ -431,7 +432,7 @@ impl<L: Storage, V: Values, S: ComparedHasher> Inner<L, V, S> {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8], hasher: S, content: Content) -> Result<Self, Error> {
-        let header = Header::decode::<false>(bytes)?;
+        let header = Header::decode(bytes)?;
         Self::check(&header, &hasher, content)?;
         header.validate_all(bytes)?;
         Self::from_valid(&header, bytes, hasher)

@@ -2,6 +2,8 @@
 
 use core::hash::{BuildHasher, Hasher};
 
+use crate::backports::as_chunks;
+
 /// The state, which absorbs 16 bytes at a time, so that the bytes of an incomplete block fit into two registers. (XXH3
 /// begins with the length, and here the length comes last: a buffer in memory took twice as long for a short string.)
 #[derive(Clone, Copy, Debug)]
@@ -207,7 +209,7 @@ impl StableHasher {
 impl Hasher for StableHasher {
     #[inline]
     fn finish(&self) -> u64 {
-        let is_whole = self.len.is_multiple_of(16);
+        let is_whole = self.len % 16 == 0;
         let state = if is_whole { self.state } else { self.state.absorb(self.block) };
         let HashState(first, second) = state.absorb([self.len, 0]);
         // With `^`, a factor of zero would leave nothing of the other.
@@ -217,8 +219,8 @@ impl Hasher for StableHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-        if self.len.is_multiple_of(16) {
-            let (blocks, rest) = bytes.as_chunks::<16>();
+        if self.len % 16 == 0 {
+            let (blocks, rest) = as_chunks::<16>(bytes);
             for block in blocks {
                 let value = u128::from_le_bytes(*block);
                 self.state = self.state.absorb([value as u64, (value >> 64) as u64]);
@@ -233,7 +235,7 @@ impl Hasher for StableHasher {
             };
             self.len += bytes.len() as u64;
         } else {
-            let (words, rest) = bytes.as_chunks();
+            let (words, rest) = as_chunks(bytes);
             for bytes in words {
                 self.append(word(bytes), 8);
             }

@@ -467,10 +467,10 @@ pub(crate) fn built<T>(built: Result<T, Error>) -> T {
     match built {
         Ok(built) => built,
         Err(error) => {
-            if let Error::OutOfMemory { bytes } = error
-                && let Ok(layout) = std::alloc::Layout::array::<u8>(bytes)
-            {
-                std::alloc::handle_alloc_error(layout);
+            if let Error::OutOfMemory { bytes } = error {
+                if let Ok(layout) = std::alloc::Layout::array::<u8>(bytes) {
+                    std::alloc::handle_alloc_error(layout);
+                }
             }
             panic!("{error}")
         }

@@ -1,10 +1,10 @@
 //! The values that a lookup in a maplet returns.
 
 use core::fmt;
-use core::hint::select_unpredictable;
 use core::iter::FusedIterator;
 
 use crate::arch::Marks;
+use crate::backports::select_unpredictable;
 
 /// The values that a key may have: an iterator, returned by [`CuckooMaplet::get`].
 ///

@@ -1,10 +1,9 @@
 //! The plain layouts: each fingerprint is stored whole, in a lane of its own.
 
-use core::hint::select_unpredictable;
-
 use super::candidates::MatchingValues;
 use super::{Encoding, LayoutId, MAX_SLOTS, Only, Slot, both};
 use crate::arch::{self, Lanes, Query, Ring};
+use crate::backports::select_unpredictable;
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, with a fingerprint in each.
 ///

@@ -7,10 +7,11 @@ use core::array;
 
 use twox_hash::XxHash3_64;
 
+use crate::backports::as_chunks;
 use crate::error::Error;
 use crate::hasher::ComparedHasher;
 use crate::layout::{Encoding, LayoutId, Properties, by_layout};
-use crate::sizing::{Request, Sizing, in_address_space};
+use crate::sizing::{Request, Sizing, in_address_space, most_value_bits};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::table::placing::entry::{NoValues, ValueBits, Values};
@@ -27,6 +28,13 @@ const MAGIC: [u8; 8] = *b"\x89coucal\n";
 
 /// The version of the format.
 const VERSION: u32 = 1;
+
+/// The first bytes of every snapshot of this version.
+const BEGINNING: [u8; 12] = {
+    let [m0, m1, m2, m3, m4, m5, m6, m7] = MAGIC;
+    let [v0, v1, v2, v3] = VERSION.to_le_bytes();
+    [m0, m1, m2, m3, m4, m5, m6, m7, v0, v1, v2, v3]
+};
 
 /// Added to the number of a kind if its table grows.
 const GROWING_KIND: u8 = 1;
@@ -148,59 +156,72 @@ impl Header {
 
     /// Decodes the header at the beginning of these bytes. Checks that
     /// * the header is not damaged, and this version of the format is known;
-    /// * this crate builds such a table on some machine (if the header is trusted, only that lookups in it are
-    ///   possible, whatever the table was built for);
+    /// * this crate builds such a table on some machine;
     /// * this machine has enough address space for the table.
-    pub(crate) fn decode<const IS_TRUSTED: bool>(bytes: &[u8]) -> Result<Self, Error> {
-        let begins_as_one =
-            bytes.first_chunk().map_or_else(|| MAGIC.starts_with(bytes), |first| *first == MAGIC);
-        if !begins_as_one {
-            return Err(Error::NotASnapshot);
-        }
-        // Checked before the length, since the header of another version may be shorter.
-        let (_, behind_magic) = bytes.split_at(MAGIC.len().min(bytes.len()));
-        let version = behind_magic.first_chunk().map_or(VERSION, |&v| u32::from_le_bytes(v));
-        if version != VERSION {
-            return Err(Error::UnknownVersion { version });
-        }
-        let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(Error::Truncated)?;
-        let mut numbers = [[0; 8]; NUMBERS];
-        numbers.as_flattened_mut().copy_from_slice(bytes);
-        let [_, [_, _, _, _, kind, encoding, fingerprint_bits, slots], ..] = numbers;
-        let [_, _, sizes @ .., lengths, hasher, stashed, copies, doubled_values, stated] =
-            numbers.map(u64::from_le_bytes);
-        if stated != checksum(&bytes[..HEADER_BYTES - CHECKSUM_BYTES]) {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        Self::decode_as::<false>(bytes)
+    }
+
+    /// As `decode`, for bytes that the caller trusts: checks only that lookups in the table are possible, whatever it was
+    /// built for.
+    // Always inlined: a call would copy the header twice, and a view may be opened for each lookup.
+    #[inline(always)]
+    pub(crate) fn decode_trusted(bytes: &[u8]) -> Result<Self, Error> {
+        Self::decode_as::<true>(bytes)
+    }
+
+    #[inline(always)]
+    fn decode_as<const IS_TRUSTED: bool>(bytes: &[u8]) -> Result<Self, Error> {
+        let whole = bytes.first_chunk::<HEADER_BYTES>();
+        let Some(bytes) = whole.filter(|header| header.starts_with(&BEGINNING)) else {
+            return Err(fault_of_beginning(bytes));
+        };
+        let (before, stated) = bytes.split_at(HEADER_BYTES - CHECKSUM_BYTES);
+        if stated != checksum(before).to_le_bytes() {
             return Err(Error::Damaged);
         }
-        let contents = [Content::Items, Content::Pairs, Content::Stamped];
+        let numbers: [u64; NUMBERS] = numbers_of(bytes);
+        let [_, version, sizes @ .., lengths, hasher, stashed, copies, doubled_values, _] = numbers;
+        let [_, _, _, _, kind, encoding, fingerprint_bits, slots] = version.to_le_bytes();
         let (is_roomy, grows) = (kind & ROOMY_KIND > 0, kind & GROWING_KIND > 0);
-        let content = contents.get(usize::from((kind & !ROOMY_KIND) / 2)).copied();
-        let content = content
-            .filter(|&content| !is_roomy || !grows && content != Content::Stamped)
-            .ok_or(Error::UnknownKind { kind })?;
+        let content = match (kind & !ROOMY_KIND) / 2 {
+            0 => Content::Items,
+            1 => Content::Pairs,
+            2 if !is_roomy => Content::Stamped,
+            _ => return Err(Error::UnknownKind { kind }),
+        };
+        if is_roomy && grows {
+            return Err(Error::UnknownKind { kind });
+        }
         let has_values = content.has_values();
-        let layout = LayoutId::find(encoding, fingerprint_bits.into(), slots.into())
-            .filter(|layout| !grows || layout.properties().growth.is_some())
-            .ok_or(Error::UnknownLayout { encoding, fingerprint_bits, slots })?;
+        let layout = LayoutId::find(encoding, fingerprint_bits.into(), slots.into());
+        let Some(layout) = layout.filter(|layout| !grows || layout.properties().growth.is_some())
+        else {
+            return Err(Error::UnknownLayout { encoding, fingerprint_bits, slots });
+        };
         let [initial, buckets, max_buckets, occupied, doubled, capacity, max_capacity] = sizes;
         let (value_bits, target_load) = (lengths as u32, (lengths >> u32::BITS) as u32);
-        let request = Request {
-            capacity: Some(capacity),
-            grows,
-            max_capacity: grows.then_some(max_capacity),
-            target_load: grows.then_some(target_load),
-            value_bits: has_values.then_some(value_bits),
-            ..Request::default()
+        let most_value_bits = match content {
+            Content::Items => 0,
+            Content::Pairs => most_value_bits(layout.properties()),
+            Content::Stamped => most_value_bits(layout.properties()).min(MAX_STAMP_BITS),
         };
         let may_be_looked_up = has_values == (value_bits > 0)
-            && (content != Content::Stamped || value_bits <= MAX_STAMP_BITS)
-            && request.value_bits_of(layout).is_ok()
+            && value_bits <= most_value_bits
             && initial >= 2
-            && if grows { buckets >= initial } else { buckets >= 2 && buckets % 2 == 0 }
+            && if grows { buckets >= initial } else { buckets > 0 && buckets % 2 == 0 }
             && can_hold(layout, buckets, [occupied, stashed, copies])
             && doubled <= occupied.saturating_add(copies)
             && doubled_values <= doubled.min(1 << value_bits);
         let may_be_built = || {
+            let request = Request {
+                capacity: Some(capacity),
+                grows,
+                max_capacity: grows.then_some(max_capacity),
+                target_load: grows.then_some(target_load),
+                value_bits: has_values.then_some(value_bits),
+                ..Request::default()
+            };
             if grows {
                 return request.may_grow(layout, initial, max_buckets) && buckets <= max_buckets;
             }
@@ -267,6 +288,7 @@ impl Header {
     }
 
     /// Checks that this hasher gives the same hashes as that of the filter.
+    #[inline]
     pub(crate) fn check_hasher(&self, hasher: &impl ComparedHasher) -> Result<(), Error> {
         (self.hasher == hasher.check()).then_some(()).ok_or(Error::OtherHasher)
     }
@@ -295,6 +317,7 @@ impl Header {
     }
 
     /// Checks that the number of bytes is that of the header.
+    #[inline]
     pub(crate) fn check_len(&self, bytes: &[u8]) -> Result<(), Error> {
         match bytes.len().checked_sub(self.encoded_len()) {
             Some(0) => Ok(()),
@@ -304,6 +327,7 @@ impl Header {
     }
 
     /// Returns the number of bytes of the whole snapshot.
+    #[inline]
     pub(crate) fn encoded_len(&self) -> usize {
         let stash = self.stashed.saturating_mul(PAIR_BYTES);
         let doubled = self.doubled_values.saturating_mul(COUNTED_BYTES);
@@ -313,8 +337,24 @@ impl Header {
     }
 }
 
+/// Returns what is wrong with bytes that do not begin as a snapshot of this version, or end within the header.
+#[cold]
+#[inline(never)]
+fn fault_of_beginning(bytes: &[u8]) -> Error {
+    let (magic, behind_magic) = bytes.split_at(MAGIC.len().min(bytes.len()));
+    if !MAGIC.starts_with(magic) {
+        return Error::NotASnapshot;
+    }
+    // Checked before the length, since the header of another version may be shorter.
+    match behind_magic.first_chunk().map(|&version| u32::from_le_bytes(version)) {
+        Some(version) if version != VERSION => Error::UnknownVersion { version },
+        _ => Error::Truncated,
+    }
+}
+
 /// Returns the number of bytes of a snapshot of a table with this number of buckets, without the stash and the list of
 /// doubled values.
+#[inline]
 pub(crate) fn bytes_without_lists(has_stamps: bool, buckets: usize) -> usize {
     let clock = if has_stamps { PAIR_BYTES } else { 0 };
     buckets.saturating_mul(size_of::<u64>()).saturating_add(HEADER_BYTES + CHECKSUM_BYTES + clock)
@@ -322,6 +362,7 @@ pub(crate) fn bytes_without_lists(has_stamps: bool, buckets: usize) -> usize {
 
 /// Returns whether `buckets` buckets can have `occupied` slots in use, and the stash `stashed` entries with `copies`
 /// copies. No number can overflow, however large the arguments are.
+#[inline]
 fn can_hold(layout: LayoutId, buckets: u64, [occupied, stashed, copies]: [u64; 3]) -> bool {
     let slots = buckets.checked_mul(layout.properties().slots as u64);
     let most_copies = stashed.checked_mul(MAX_COPIES as u64);
@@ -340,10 +381,9 @@ pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory>
         missing -= words.len();
         let start = bytes.len();
         bytes.resize(start + words.len() * size_of::<u64>(), 0);
-        let (places, _) = bytes[start..].as_chunks_mut();
-        for (place, word) in places.iter_mut().zip(words) {
+        for (place, word) in bytes[start..].chunks_exact_mut(size_of::<u64>()).zip(words) {
             // Relaxed: no other thread has these words.
-            *place = word.load(Ordering::Relaxed).to_le_bytes();
+            place.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
     }
     for [first, second] in stashed {
@@ -360,22 +400,22 @@ pub(crate) fn encode(header: &Header, image: Image) -> Result<Vec<u8>, NoMemory>
     Ok(bytes)
 }
 
-/// Returns the words of the buckets, in the bytes of a snapshot with this header.
+/// Returns the words of the buckets, in the bytes of a snapshot of a table of these sizes.
 #[inline]
-pub(crate) fn words<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; 8]] {
-    let (words, _) = bytes.get(HEADER_BYTES..).unwrap_or_default().as_chunks();
-    words.get(..header.sizes.buckets).unwrap_or_default()
+pub(crate) fn words(sizes: Sizes, bytes: &[u8]) -> &[[u8; 8]] {
+    let (words, _) = as_chunks(bytes.get(HEADER_BYTES..).unwrap_or_default());
+    words.get(..sizes.buckets).unwrap_or_default()
 }
 
-/// Returns the entries of the stash, in the bytes of a snapshot with this header.
-pub(crate) fn stash<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
-    let (entries, _) = bytes.get(stash_start(header)..).unwrap_or_default().as_chunks();
-    entries.get(..header.stashed).unwrap_or_default()
+/// Returns the `stashed` entries of the stash, in the bytes of a snapshot of a table of these sizes.
+pub(crate) fn stash(sizes: Sizes, stashed: usize, bytes: &[u8]) -> &[[u8; PAIR_BYTES]] {
+    let (entries, _) = as_chunks(bytes.get(stash_start(sizes)..).unwrap_or_default());
+    entries.get(..stashed).unwrap_or_default()
 }
 
 /// Returns the counts of doubled entries for each value, in the bytes of a snapshot with this header.
 pub(crate) fn doubled<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; COUNTED_BYTES]] {
-    let (counted, _) = bytes.get(doubled_start(header)..).unwrap_or_default().as_chunks();
+    let (counted, _) = as_chunks(bytes.get(doubled_start(header)..).unwrap_or_default());
     counted.get(..header.doubled_values).unwrap_or_default()
 }
 
@@ -392,13 +432,13 @@ pub(crate) fn generations(header: &Header, bytes: &[u8]) -> Option<Generations> 
 }
 
 /// Returns the index of the first byte of the stash, which follows the words.
-fn stash_start(header: &Header) -> usize {
-    HEADER_BYTES + size_of::<u64>() * header.sizes.buckets
+fn stash_start(sizes: Sizes) -> usize {
+    HEADER_BYTES + size_of::<u64>() * sizes.buckets
 }
 
 /// Returns the index of the first byte of the list of doubled values, which follows the stash.
 fn doubled_start(header: &Header) -> usize {
-    stash_start(header) + PAIR_BYTES * header.stashed
+    stash_start(header.sizes) + PAIR_BYTES * header.stashed
 }
 
 /// Decodes an entry of the stash.
@@ -415,8 +455,9 @@ pub(crate) fn counted(counted: &[u8; COUNTED_BYTES]) -> Counted {
 }
 
 /// Decodes the `N` numbers of these bytes.
+#[inline]
 fn numbers_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
-    let (numbers, _) = bytes.as_chunks();
+    let (numbers, _) = as_chunks(bytes);
     array::from_fn(|at| u64::from_le_bytes(numbers[at]))
 }
 
@@ -435,7 +476,8 @@ fn validate_buckets<F: Encoding, P: Placing>(
     // All values that `value_bits` bits can have: so no bit above those of a slot is set.
     let has_value = |bits: u64| bits >> (F::BITS - header.value_bits) < stamps;
     let (geometry, placement) = P::placed::<F>(header.sizes, values);
-    let words = words(header, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));
+    let words =
+        words(header.sizes, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));
     let is_valid = |number: usize, word: F| {
         word.is_canonical()
             && P::is_valid(geometry, Bucket::at(placement, number), word)
@@ -449,7 +491,7 @@ fn validate_buckets<F: Encoding, P: Placing>(
         occupied += word.in_use();
     }
     let (mut last, mut copies) = (None, 0_u64);
-    for (entry, bytes) in stash(header, bytes).iter().enumerate() {
+    for (entry, bytes) in stash(header.sizes, header.stashed, bytes).iter().enumerate() {
         let words = cell_words(bytes);
         let stashed = Stashed::of_words(words);
         let (place, order) = (stashed.place, Some(Stashed::order(words)));
@@ -493,6 +535,7 @@ fn validate_buckets<F: Encoding, P: Placing>(
     Ok(())
 }
 
+#[inline]
 fn checksum(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }

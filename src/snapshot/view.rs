@@ -15,7 +15,9 @@ use crate::layout::{Candidates, Encoding, Fp16x4, Layout, LayoutId, both, by_lay
 use crate::sizing;
 use crate::table::placing::entry::{NoValues, Pair, ValueBits, Values};
 use crate::table::placing::rates;
-use crate::table::{Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Stashed, prefix};
+use crate::table::{
+    Bucket, FixedPlacing, GrowingPlacing, Key, Placing, Read, Sizes, Stashed, prefix,
+};
 
 /// A read-only [`CuckooFilter`](crate::CuckooFilter) in the bytes of its snapshot. The bytes stay where they are: in a
 /// mapped file, in a block cache, in a message, in a `static`.
@@ -86,20 +88,28 @@ pub struct CuckooMapletView<B, S = StableHashBuilder> {
     hasher: S,
 }
 
-/// A view of bytes whose header was checked.
+/// A view of bytes whose header was checked: the bytes, and of the header what lookups and figures need.
 #[derive(Clone)]
 struct View<B, V> {
     bytes: B,
-    header: Header,
+    layout: LayoutId,
+    grows: bool,
+    value_bits: u32,
     values: V,
+    sizes: Sizes,
+    /// The number of slots in use.
+    occupied: usize,
+    /// The number of entries in the stash.
+    stashed: usize,
+    items: u64,
 }
 
 /// Calls `$method` with the encoding of the layout and the kind of the table as type arguments.
 macro_rules! by_kind {
     ($view:expr, $method:ident($($argument:expr),*)) => {
-        by_layout!($view.header.layout, F => {
+        by_layout!($view.layout, F => {
             // If the layout does not grow, the compiler drops this branch: no header says that such a table grows.
-            if const { <F as Encoding>::GROWS } && $view.header.grows {
+            if const { <F as Encoding>::GROWS } && $view.grows {
                 $view.$method::<F, GrowingPlacing<_>>($($argument),*)
             } else {
                 $view.$method::<F, FixedPlacing<_>>($($argument),*)
@@ -113,7 +123,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     /// contains only the checks that it uses.
     fn new<const IS_TRUSTED: bool>(bytes: B, hasher: &impl ComparedHasher) -> Result<Self, Error> {
         let all = bytes.as_ref();
-        let header = Header::decode::<IS_TRUSTED>(all)?;
+        let header = if IS_TRUSTED { Header::decode_trusted(all) } else { Header::decode(all) }?;
         // Lookups in an expiring filter are those of a maplet.
         if V::ANY != header.content.has_values() {
             return Err(header.other_view());
@@ -124,14 +134,16 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         } else {
             header.validate_all(all)?;
         }
-        let values = V::new(header.layout.properties(), header.value_bits);
-        Ok(Self { bytes, header, values })
+        let items = header.items();
+        let Header { layout, grows, value_bits, sizes, occupied, stashed, .. } = header;
+        let values = V::new(layout.properties(), value_bits);
+        Ok(Self { bytes, layout, grows, value_bits, values, sizes, occupied, stashed, items })
     }
 
     /// Returns a function from the number of a bucket to its word. A bucket that has no bytes is empty.
     #[inline]
     fn words<F: Encoding>(&self) -> impl Fn(usize) -> F {
-        let words = format::words(&self.header, self.bytes.as_ref());
+        let words = format::words(self.sizes, self.bytes.as_ref());
         |number| F::from_bits(words.get(number).map_or(0, |&word| u64::from_le_bytes(word)))
     }
 
@@ -139,7 +151,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     #[inline]
     fn holds<const WITH_VALUE: bool>(&self, item: V::Item) -> bool {
         // A shortcut for the most frequent layout.
-        if self.header.layout == LayoutId::Fp16x4 && !self.header.grows {
+        if self.layout == LayoutId::Fp16x4 && !self.grows {
             type Likely = <Fp16x4 as Layout>::Encoding;
             return self.holds_in::<Likely, FixedPlacing<V>>(item, WITH_VALUE);
         }
@@ -181,7 +193,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     // Always inlined: the result does not fit into the registers that a call can return.
     #[inline(always)]
     fn read<F: Encoding, K: Placing<Values = V>>(&self, item: V::Item) -> Read<F, K> {
-        let (geometry, placement) = K::placed::<F>(self.header.sizes, self.values);
+        let (geometry, placement) = K::placed::<F>(self.sizes, self.values);
         let key = geometry.key_of_item::<V>(item);
         let buckets = both(key.places(), |place| Bucket::of(placement, place));
         Read { key, buckets, words: both(buckets, |bucket| self.words()(bucket.number())) }
@@ -199,7 +211,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     fn values_in<F: Encoding, K: Placing<Values = V>>(&self, item: V::Item) -> Candidates {
         let read = self.read::<F, K>(item);
         let mut candidates = read.values();
-        let shift = F::BITS - self.header.value_bits;
+        let shift = F::BITS - self.value_bits;
         self.each_stashed(read.key, false, |stashed| {
             candidates.add(stashed.place.entry.bits() >> shift);
         });
@@ -208,9 +220,9 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     }
 
     fn rate_in<F: Encoding, K: Placing<Values = V>>(&self) -> f64 {
-        let Header { sizes, value_bits, occupied, stashed, .. } = self.header;
+        let &Self { sizes, value_bits, .. } = self;
         let (_, placement) = K::placed::<F>(sizes, self.values);
-        let entries = occupied + stashed;
+        let entries = self.occupied + self.stashed;
         let words = self.words::<F>();
         rates::false_positive_rate::<F, K>(placement, sizes.buckets, value_bits, entries, words)
     }
@@ -218,7 +230,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     /// Calls `found` with each entry of the item in the stash: with its value, or with any value.
     #[inline]
     fn each_stashed(&self, key: Key, with_value: bool, found: impl FnMut(Stashed)) {
-        if self.header.stashed > 0 {
+        if self.stashed > 0 {
             self.search_stash(key, with_value, found);
         }
     }
@@ -232,13 +244,10 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let mask = below.map_or(u32::MAX, |below| below as u32);
         let stashed = |entry: &[u8; PAIR_BYTES]| Stashed::of_words(format::cell_words(entry));
         let known = |entry: &[u8; PAIR_BYTES]| stashed(entry).place.entry.known();
-        let mut rest = format::stash(&self.header, self.bytes.as_ref());
+        let mut rest = format::stash(self.sizes, self.stashed, self.bytes.as_ref());
         let mut lengths = 0..;
         // Unchecked bytes may be in any order. The loop ends, since each round takes a greater length.
-        while let Some(first) = rest.first()
-            && let length = known(first)
-            && lengths.contains(&length)
-        {
+        while let Some(length) = rest.first().map(known).filter(|length| lengths.contains(length)) {
             lengths = length + 1..;
             let (run, others) =
                 rest.split_at(rest.partition_point(|entry| known(entry) <= length).max(1));
@@ -292,7 +301,7 @@ macro_rules! views {
             #[doc = concat!("Returns the number of ", $item, "s. Each copy counts.")]
             #[must_use]
             pub fn len(&self) -> usize {
-                sizing::in_address_space(self.view.header.items())
+                sizing::in_address_space(self.view.items)
             }
 
             #[doc = concat!("Returns whether there is no ", $item, ".")]
@@ -304,7 +313,7 @@ macro_rules! views {
             /// Returns the name of the layout of the snapshot: its [`Layout::NAME`](crate::Layout::NAME).
             #[must_use]
             pub fn layout_name(&self) -> &'static str {
-                self.view.header.layout.name()
+                self.view.layout.name()
             }
 
             /// Returns the false-positive rate. For a filter, this is the expected [share of absent
@@ -637,7 +646,7 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
     /// Returns the number of bits of each value.
     #[must_use]
     pub fn value_bits(&self) -> u32 {
-        self.view.header.value_bits
+        self.view.value_bits
     }
 
     /// Returns whether `value` fits into the value bits.

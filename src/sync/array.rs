@@ -195,7 +195,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
 
     /// Adds a slab to the `len` words of the array, which are whole pieces.
     fn try_add(&self, owned: &mut Allocations, len: usize, slab: Slab) -> Result<(), NoMemory> {
-        assert!(len.is_multiple_of(Self::PIECE_LEN));
+        assert!(len % Self::PIECE_LEN == 0);
         let longer = len + slab.len();
         let places = Self::pieces_of(longer);
         try_reserve_one(&mut owned.slabs)?;

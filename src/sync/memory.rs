@@ -17,10 +17,14 @@ impl From<NoMemory> for Error {
 }
 
 /// Converts a number of words to `usize`. Returns an error if the words exceed what the address space can hold.
+#[inline]
 pub(crate) fn in_memory(words: u64) -> Result<usize, NoMemory> {
     const MOST: usize = isize::MAX as usize / size_of::<u64>();
-    let bytes = usize::try_from(words).map_or(usize::MAX, |n| n.saturating_mul(size_of::<u64>()));
-    usize::try_from(words).ok().filter(|&words| words <= MOST).ok_or(NoMemory { bytes })
+    match usize::try_from(words) {
+        Ok(words) if words <= MOST => Ok(words),
+        Ok(words) => Err(NoMemory { bytes: words.saturating_mul(size_of::<u64>()) }),
+        Err(_) => Err(NoMemory { bytes: usize::MAX }),
+    }
 }
 
 /// A `Box` whose allocation may fail.

@@ -515,7 +515,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             let [a, b] = self.words_in(self.locate(removed.places())).map(F::bits);
             geometry::mix(removed.even().position ^ a.rotate_left(17) ^ b)
         };
-        if cfg!(coucal_model) || number.is_multiple_of(REMOVALS_PER_LOOK) {
+        if cfg!(coucal_model) || number % REMOVALS_PER_LOOK == 0 {
             self.unstash(removed, number);
         }
     }
@@ -534,11 +534,13 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let key = self.geometry().key_of(place);
         let places = key.places();
         let (locked, buckets) = self.lock_to_move(places, self.locate(places));
-        if let Some((mut writer, found)) = self.longest_stashed(key)
-            && found.entry.known == place.entry.known()
-            && self.try_place_locked(&locked, buckets, key, Duplicates::Allow) == Attempt::Stored
-        {
-            self.take_from_stash(key, &mut writer, found, 1);
+        if let Some((mut writer, found)) = self.longest_stashed(key) {
+            if found.entry.known == place.entry.known()
+                && self.try_place_locked(&locked, buckets, key, Duplicates::Allow)
+                    == Attempt::Stored
+            {
+                self.take_from_stash(key, &mut writer, found, 1);
+            }
         }
     }
 
@@ -699,11 +701,11 @@ mod tests {
             let pair = [first.min(second), first.max(second)];
             let of_pair = by_pair.entry(pair).or_default();
             of_pair.push(hash);
-            if let Ok(crowd) = <[u64; 9]>::try_from(&of_pair[..])
-                && pair.iter().all(|bucket| !used.contains(bucket))
-            {
-                used.extend(pair);
-                crowds.push(crowd);
+            if let Ok(crowd) = <[u64; 9]>::try_from(&of_pair[..]) {
+                if pair.iter().all(|bucket| !used.contains(bucket)) {
+                    used.extend(pair);
+                    crowds.push(crowd);
+                }
             }
             if crowds.len() == 40 {
                 break;

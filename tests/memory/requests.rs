@@ -362,7 +362,7 @@ fn of_changing_pairs() {
         let (bytes, stashed) = (full.bytes(), value(full.len() - 1));
         let others: Vec<Item> = hashes(113).map(|hash| (hash, 7)).take(30).collect();
         let done = |done: bool| Some(done.into());
-        let ops: [(&str, Op<'_>); 14] = [
+        let ops: [(&str, Op<'_>); 15] = [
             ("insert", &|maplet| maplet.insert((KEY, 7)).map(|()| None)),
             ("insert of a copy", &|maplet| maplet.insert((KEY, stashed)).map(|()| None)),
             ("insert_all", &|maplet| maplet.insert_all(&others).map(|()| None)),

@@ -152,10 +152,10 @@ impl Turns {
     /// in a later one.
     fn wait_for<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> R {
         loop {
-            if !self.clearing.load(Ordering::Relaxed)
-                && let Some(done) = attempt()
-            {
-                return done;
+            if !self.clearing.load(Ordering::Relaxed) {
+                if let Some(done) = attempt() {
+                    return done;
+                }
             }
             assert!(
                 !is_unwinding(),

@@ -542,7 +542,7 @@ mod tests {
                 let run = growing.next_run(extent, most);
                 assert_eq!(run.start, extent.cursor());
                 assert_eq!(run.start / SPLITS_PER_LOCK, (run.end - 1) / SPLITS_PER_LOCK, "{run:?}");
-                let ends = run.end.is_multiple_of(SPLITS_PER_LOCK)
+                let ends = run.end % SPLITS_PER_LOCK == 0
                     || run.end == extent.stride()
                     || run.len() == most
                     || extent.buckets() + run.len() == max_buckets;

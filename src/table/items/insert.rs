@@ -3,9 +3,8 @@
 //! **Invariant:** an entry is stored under the stripe of its bucket. An entry that is to be the only one of its item is
 //! stored under the stripes of both of its buckets, and after the item was looked for again under them.
 
-use core::hint::select_unpredictable;
-
 use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
+use crate::backports::select_unpredictable;
 use crate::error::InsertError;
 use crate::layout::{Encoding, both};
 use crate::sync::{Backoff, Ordering};

@@ -11,9 +11,8 @@
 //! the lowest bit of the position, so they are the same in both buckets. Mostly an item has exactly one entry: then no
 //! length is computed.
 
-use core::hint::select_unpredictable;
-
 use super::seen::Seen;
+use crate::backports::select_unpredictable;
 use crate::error::InsertError;
 use crate::layout::{Encoding, Only, Slot, both};
 use crate::sync::Ordering;
@@ -253,9 +252,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let (locked, buckets) = self.lock_to_move(places, self.locate(places));
         let seen = Seen::in_each(self.read(key, buckets));
-        if let Some((mut writer, found)) = self.longest_stashed(key)
-            && seen.iter().all(|look| look.known().is_none_or(|known| known <= found.entry.known))
-        {
+        let stashed = self.longest_stashed(key).filter(|(_, found)| {
+            seen.iter().all(|look| look.known().is_none_or(|known| known <= found.entry.known))
+        });
+        if let Some((mut writer, found)) = stashed {
             match change {
                 Change::Remove => self.take_from_stash(key, &mut writer, found, 1),
                 Change::Replace(_) | Change::Stamp => {
@@ -299,11 +299,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             let entry = Entry::knowing(place.entry.bits().into(), known);
             for (Place { position, .. }, bucket) in places.into_iter().zip(buckets) {
                 let slot = bucket.slot::<F>(Place { position, entry });
-                while taken.copies < copies
-                    && let Some(without) =
-                        slot.and_then(|slot| self.locked_word(bucket.number()).without(slot))
-                {
+                while taken.copies < copies {
                     let number = bucket.number();
+                    let without = slot.and_then(|slot| self.locked_word(number).without(slot));
+                    let Some(without) = without else {
+                        break;
+                    };
                     self.store_changed(&locked, number, without, key, Change::Remove, true);
                     taken += Counts::of_slots(1);
                 }

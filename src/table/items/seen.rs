@@ -3,8 +3,7 @@
 //! **Invariant:** as long as a word is the same and the table has not grown, another search of the word would have the
 //! result that was seen.
 
-use core::hint::select_unpredictable;
-
+use crate::backports::select_unpredictable;
 use crate::layout::{Encoding, Slot};
 use crate::table::placing::geometry::Place;
 use crate::table::placing::{Bucket, Found, Placing, Read};

@@ -21,9 +21,8 @@
 //! In a growing table the other position is the exclusive or with an odd number that is drawn from the core. So an
 //! entry that knows some bits of one position also knows these bits of the other.
 
-use core::hint::select_unpredictable;
-
 use super::entry::{Entry, GOLDEN, Shape, Values, high_product};
+use crate::backports::select_unpredictable;
 
 /// An item as the table sees it.
 ///
@@ -89,7 +88,7 @@ impl Geometry {
     /// the bits of the mask `size`.
     #[inline]
     pub(crate) fn new(size: u64, shape: Shape) -> Self {
-        debug_assert!(shape.grows() || size >= 2 && size.is_multiple_of(2));
+        debug_assert!(shape.grows() || size >= 2 && size % 2 == 0);
         Self { size, shape }
     }
 

@@ -44,12 +44,11 @@
 //! A level ends in two steps. The extent becomes first (L, all buckets split), and then (L + 1, no bucket split). Both
 //! extents name the same buckets, but entries are read by the level.
 
-use core::hint::select_unpredictable;
-
 use super::entry::{Entry, Shape, Values};
 use super::geometry::{Geometry, Place};
 use super::{Bucket, Found, Placing, Read, Sizes};
 use crate::arch::{Query, Ring};
+use crate::backports::select_unpredictable;
 use crate::layout::{Encoding, MatchingValues, Only, Slot, both};
 
 /// The extent of a table: how far it has grown.

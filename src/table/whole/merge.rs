@@ -117,10 +117,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         least: u32,
         steps: &mut StepsToStore<'_>,
     ) -> Result<u64, InsertError> {
-        if self.is_known(entry.place)
-            && let Some(added) = self.insert_copies(entry, least, steps)?
-        {
-            return Ok(added);
+        if self.is_known(entry.place) {
+            if let Some(added) = self.insert_copies(entry, least, steps)? {
+                return Ok(added);
+            }
         }
         let value = self.value_in(entry.place.entry.bits().into());
         self.name_doubled(&[(value, Counts::default())])?;
