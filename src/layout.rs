@@ -18,7 +18,7 @@ pub use self::candidates::Candidates;
 pub(crate) use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
 pub(crate) use self::semi_sorted::SemiSorted;
-pub(crate) use self::word::{Only, Slot, both};
+pub(crate) use self::word::{Matches, Only, Slot, both};
 use crate::arch::Query;
 
 /// A way to store the fingerprints of a bucket in a 64-bit word, or [`AnyLayout`](crate::AnyLayout), which chooses one
@@ -241,6 +241,9 @@ pub trait Encoding: Copy + Send + Sync + 'static {
     /// below a value.
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues;
 
+    /// Returns the slot that agrees with `bits` in the bits of the mask, if exactly one slot in use of both words does.
+    fn only_equal(words: [Self; 2], bits: u64, mask: u64) -> Matches<Self>;
+
     /// Parts the slots by one bit: returns those in which it is 0, and those in which it was 1 and is now cleared. Both
     /// keep the order of the slots. Only layouts whose tables grow implement this function and the four below.
     fn parted(self, _bit: u32) -> [Self; 2] {
@@ -258,7 +261,7 @@ pub trait Encoding: Copy + Send + Sync + 'static {
     }
 
     /// Returns the slot that matches the query, if exactly one slot of both words does.
-    fn only(_: [Self; 2], _: Query) -> Option<Only<Self>> {
+    fn only(_: [Self; 2], _: Query) -> Matches<Self> {
         unreachable!("no table of this layout grows")
     }
 
@@ -515,6 +518,7 @@ mod tests {
                 let found =
                     Candidates::of(F::values_of_equal(words, fingerprint, mask), value_bits);
                 assert_eq!(values(found), values_of(&expected, at), "{model:x?} {fingerprint:x}");
+                check_only(F::only_equal(words, fingerprint, mask), words, &expected);
             }
             let either = [[word, F::EMPTY], [F::EMPTY, word]]
                 .map(|words| F::either_holds(words, slot, Some(mask)));
@@ -558,6 +562,21 @@ mod tests {
             && (slot.rotated(ring).bits() ^ untold[0]) & known == 0
     }
 
+    /// Checks a search for the only slot of two words that matches, where the slots `matching` match.
+    fn check_only<F: Encoding>(found: Matches<F>, words: [F; 2], matching: &Model) {
+        let bits = words.map(F::bits);
+        match found {
+            Matches::None => assert_eq!(matching.len(), 0, "{bits:x?}"),
+            Matches::Several => assert!(matching.len() > 1, "{bits:x?} {matching:x?}"),
+            Matches::One(Only { in_first, slot, without }) => {
+                assert_eq!(*matching, [slot.bits()], "{bits:x?}");
+                let mut rest = contents(words[usize::from(!in_first)]);
+                rest.retain(|&held| held != slot.bits());
+                assert_eq!(contents(without), rest, "{bits:x?} {matching:x?}");
+            }
+        }
+    }
+
     /// Checks lookups in the word of `model` beside an empty word, with slots that have values of three bits.
     fn check_sought<F: Encoding>(word: F, model: &Model, sought: Query) {
         let ring = sought.ring;
@@ -566,16 +585,11 @@ mod tests {
         for (words, matching) in in_either_and_both(word, &matching) {
             let found = values(Candidates::of(F::values_matching(words, sought), 3));
             assert_eq!(found, values_of(&matching, F::BITS - 3), "{model:x?} {sought:x?}");
-            let only = F::only(words, sought);
-            assert_eq!(only.is_some(), matching.len() == 1, "{model:x?} {sought:x?}");
-            let Some(Only { in_first, slot, without }) = only else {
-                continue;
-            };
-            let longest = F::longest(words, sought, u32::MAX)[usize::from(!in_first)];
-            assert_eq!(longest.map(|(slot, _)| slot), Some(slot), "{model:x?} {sought:x?}");
-            let mut rest = model.clone();
-            rest.retain(|&held| held != slot.bits());
-            assert_eq!(contents(without), sorted(rest), "{model:x?} {sought:x?}");
+            check_only(F::only(words, sought), words, &matching);
+            if let Matches::One(Only { in_first, slot, .. }) = F::only(words, sought) {
+                let longest = F::longest(words, sought, u32::MAX)[usize::from(!in_first)];
+                assert_eq!(longest.map(|(slot, _)| slot), Some(slot), "{model:x?} {sought:x?}");
+            }
         }
         let most = ring.bits / 2;
         let lengths = matching.iter().map(|&held| Slot::new(held).known(ring));

@@ -37,6 +37,7 @@ pub(crate) use self::buckets::fixed::FixedBuckets;
 pub(crate) use self::buckets::growing::GrowingBuckets;
 use self::buckets::stripes::{All, Locked, Stripes, UpTo};
 use self::buckets::versions::Versions;
+pub(crate) use self::items::update::NewValue;
 use self::placing::entry::Values;
 pub(crate) use self::placing::geometry::{Geometry, Key, Place};
 pub(crate) use self::placing::{Bucket, FixedPlacing, GrowingPlacing, Placing, Read, Sizes};
@@ -293,6 +294,12 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     #[inline(always)]
     pub(crate) fn key_of(self, item: ItemOf<B>) -> Key {
         self.geometry().key_of_item::<B::Values>(item)
+    }
+
+    /// Returns the key of an item without a value, with this value.
+    #[inline]
+    fn with_value(self, key: Key, value: u32) -> Key {
+        Key { entry: self.geometry().shape.with_value(key.entry, value), ..key }
     }
 
     /// Returns the word of a bucket whose stripe is locked.

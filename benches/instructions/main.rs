@@ -2,8 +2,9 @@
 //! Each operation is counted twice: with the layout in the type of the filter, and with the layout chosen at run time
 //! (names that begin with `any-`). Some are counted a third time (`grow-`): in a filter that has grown by some
 //! doublings, and inserts while it grows. Names of maplets begin with `maplet-`: lookups there are `get`, except
-//! `maplet-contains`. Names of expiring filters begin with `expiring-`: `hot` is an insert of an item that was inserted
-//! in this generation. Names of views, which open trusted bytes, begin with `view-`.
+//! `maplet-contains`; `count` is an `update_or_insert` of a key that is there, and `count-new` of a new key. Names of
+//! expiring filters begin with `expiring-`: `hot` is an insert of an item that was inserted in this generation. Names of
+//! views, which open trusted bytes, begin with `view-`.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record
@@ -23,8 +24,8 @@ use std::{env, fs};
 use clap::Parser;
 use coucal::{
     CuckooFilter, CuckooFilterView, CuckooMaplet, ExpiringCuckooFilter, Filter, Fp16x4, Fp21x3,
-    Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowingLayout, Layout, MapletBuilder,
-    Prehashed, StableHashBuilder, Storage,
+    Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowingLayout, Layout, Maplet,
+    MapletBuilder, Prehashed, StableHashBuilder, Storage,
 };
 use coucal_benches::keys::mix;
 use coucal_benches::text::compiler;
@@ -100,6 +101,14 @@ fn tasks() -> Vec<Task> {
             maplet(units, |it, n| it.contains_key(&Prehashed(mix(!n))))
         }),
         task("maplet-fill", |units| full_several_times(units, full_maplet)),
+        task("maplet-count", |units| maplet(units, |it, n| is_counted(it, n))),
+        task("maplet-count-new", |units| {
+            full_several_times(units, || {
+                let maplet = empty_maplet();
+                assert!((0..CAPACITY as u64).all(|n| is_counted(&maplet, n)));
+                maplet
+            })
+        }),
         task("expiring-miss", |units| {
             let filter = full_expiring();
             repeat(units, |n| filter.contains(&Prehashed(mix(!n))))
@@ -219,9 +228,19 @@ fn value(index: u64) -> u32 {
     (index % (1 << VALUE_BITS)) as u32
 }
 
-fn full_maplet() -> CuckooMaplet<Fp16x4, ()> {
+/// Counts a key. Returns whether there was room.
+fn is_counted<L: Storage>(maplet: &Maplet<L, ()>, index: u64) -> bool {
+    let next = |value| Some((value + 1) % (1 << VALUE_BITS));
+    maplet.update_or_insert(&Prehashed(mix(index)), 1, next).is_ok()
+}
+
+fn empty_maplet() -> CuckooMaplet<Fp16x4, ()> {
     let builder = CuckooMaplet::builder().capacity(CAPACITY).value_bits(VALUE_BITS);
-    let maplet = builder.hasher(()).build().expect("the layout has room for the values");
+    builder.hasher(()).build().expect("the layout has room for the values")
+}
+
+fn full_maplet() -> CuckooMaplet<Fp16x4, ()> {
+    let maplet = empty_maplet();
     for index in 0..CAPACITY as u64 {
         maplet.insert(&Prehashed(mix(index)), value(index)).expect("within the capacity");
     }
@@ -275,6 +294,9 @@ fn tasks_of_growing_maplets<L: GrowingLayout + 'static>(
     vec![
         each("miss", |it, n| it.get(&Prehashed(mix(!n))).next().is_some()),
         each("hit", |it, n| it.get(&Prehashed(mix(n))).next().is_some()),
+        each("count", |it, n| is_counted(it, n)),
+        // New keys that make the maplet grow.
+        each("count-new", |it, n| is_counted(it, CAPACITY as u64 + n)),
     ]
 }
 

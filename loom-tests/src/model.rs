@@ -584,6 +584,14 @@ pub fn increment<M: IntoStorage, const N: usize>(
     does(move |thread| from.contains(&thread.increment(item)))
 }
 
+/// Calls [`Thread::peek`], which must return one of these.
+pub fn peek<M: IntoStorage, const N: usize>(
+    item: Item,
+    found: [Option<u32>; N],
+) -> Step<Maplet<M>> {
+    does(move |thread| found.contains(&thread.peek(item)))
+}
+
 /// Calls [`Thread::count_one`].
 pub fn count_one<M: IntoStorage>(item: Item) -> Step<Maplet<M>> {
     done(move |thread| thread.count_one(item))
@@ -1058,6 +1066,14 @@ impl<M: IntoStorage> Thread<Maplet<M>> {
             self.record(item.class, Outcome::HasKey(false));
         }
         before
+    }
+
+    /// Updates the key of this item with a function that changes nothing. Returns the value that it was called with.
+    pub fn peek(&mut self, item: Item) -> Option<u32> {
+        let found = self.shared.update(&Prehashed(item.hash), |_| None);
+        let found = found.expect("nothing is stored");
+        self.record(item.class, Outcome::HasKey(found.is_some()));
+        found
     }
 
     /// Counts the key of this item, with the value 1: stores it, or adds 1.

@@ -541,27 +541,25 @@ impl<L: Storage, S> Maplet<L, S> {
     /// assert!(connections.get("client").eq([2]));
     /// # Ok::<(), coucal::Error>(())
     /// ```
+    #[inline]
     pub fn update<Q: Item<S> + ?Sized>(
         &self,
         key: &Q,
+        new: impl FnMut(u32) -> Option<u32>,
+    ) -> Result<Option<u32>, Error> {
+        self.update_hash(self.hash_of(key), None, new)
+    }
+
+    /// Updates a value of the key with this hash, or inserts `first`, if given.
+    #[inline]
+    fn update_hash(
+        &self,
+        hash: u64,
+        first: Option<u32>,
         mut new: impl FnMut(u32) -> Option<u32>,
     ) -> Result<Option<u32>, Error> {
-        let key = Prehashed(self.hash_of(key));
-        // No bound is needed: each time that this thread is overtaken, another thread has changed or removed the value.
-        loop {
-            let least = by_encoding!(lookup: self.inner, table => {
-                table.least_value(table.key(key.0), |value| value)
-            });
-            let Some(old) = least else {
-                return Ok(None);
-            };
-            let Some(new) = new(old) else {
-                return Ok(Some(old));
-            };
-            if self.replace(&key, old, new)? {
-                return Ok(Some(old));
-            }
-        }
+        let mut checked = |value| new(value).map(|new| self.check(new).map(|()| new)).transpose();
+        Ok(by_encoding!(self.inner, table => table.update_item(hash, first, &mut checked))?)
     }
 
     /// Replaces a value of `key` by `new(value)`, as [`update`](Self::update) does, or inserts the value `first` if the
@@ -595,23 +593,15 @@ impl<L: Storage, S> Maplet<L, S> {
     /// assert!(counts.get("egg").eq([2]));
     /// # Ok::<(), coucal::Error>(())
     /// ```
+    #[inline]
     pub fn update_or_insert<Q: Item<S> + ?Sized>(
         &self,
         key: &Q,
         first: u32,
-        mut new: impl FnMut(u32) -> Option<u32>,
+        new: impl FnMut(u32) -> Option<u32>,
     ) -> Result<Option<u32>, Error> {
         self.check(first)?;
-        let key = Prehashed(self.hash_of(key));
-        // No bound is needed: each time that this thread is overtaken, another thread has inserted or removed a value.
-        loop {
-            if let Some(before) = self.update(&key, &mut new)? {
-                return Ok(Some(before));
-            }
-            if self.insert_if_absent(&key, first)? {
-                return Ok(None);
-            }
-        }
+        self.update_hash(self.hash_of(key), Some(first), new)
     }
 
     /// Removes one copy of the pair of `key` and `value`. Returns whether there was one. (For a value of more bits than

@@ -1,8 +1,8 @@
 //! The plain layouts: each fingerprint is stored whole, in a lane of its own.
 
 use super::candidates::MatchingValues;
-use super::{Encoding, LayoutId, MAX_SLOTS, Only, Slot, both};
-use crate::arch::{self, Lanes, Query, Ring};
+use super::{Encoding, LayoutId, MAX_SLOTS, Matches, Only, Slot, both};
+use crate::arch::{self, Lanes, Marks, Query, Ring};
 use crate::backports::select_unpredictable;
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, with a fingerprint in each.
@@ -22,6 +22,20 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
     #[inline]
     fn without_lane(word: u64, gap: u32) -> u64 {
         word ^ ((word ^ (word >> BITS)) & (u64::MAX << gap))
+    }
+
+    /// Returns the slot in the lane that is marked, if exactly one is.
+    #[inline(always)]
+    fn only_marked(words: [u64; 2], marks: Marks) -> Matches<Self> {
+        if !marks.both.is_power_of_two() {
+            return if marks.both == 0 { Matches::None } else { Matches::Several };
+        }
+        let in_first = marks.second == 0;
+        let word = select_unpredictable(in_first, words[0], words[1]);
+        let lane = marks.both.trailing_zeros() / BITS;
+        let slot = Slot::new(Lanes::<BITS, SLOTS>::get(word, lane as usize));
+        let without = Self(Self::without_lane(word, lane * BITS));
+        Matches::One(Only { in_first, slot, without })
     }
 
     /// Selects, among the lanes in which a bit of `matching` is set and whose slot [knows](Slot::known) at most `most`
@@ -118,6 +132,12 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
         MatchingValues { words, marks: arch::equal_lanes::<BITS, SLOTS>(words, bits, mask) }
     }
 
+    #[inline]
+    fn only_equal(words: [Self; 2], bits: u64, mask: u64) -> Matches<Self> {
+        let words = both(words, Self::bits);
+        Self::only_marked(words, arch::equal_lanes::<BITS, SLOTS>(words, bits, mask))
+    }
+
     /// Begins with the last lane, so that free lanes add nothing. Has no branch, since no processor could predict it.
     #[inline]
     fn parted(self, bit: u32) -> [Self; 2] {
@@ -144,17 +164,9 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn only(words: [Self; 2], sought: Query) -> Option<Only<Self>> {
+    fn only(words: [Self; 2], sought: Query) -> Matches<Self> {
         let words = both(words, Self::bits);
-        let marks = arch::matching_lanes::<BITS, SLOTS>(words, sought);
-        if !marks.both.is_power_of_two() {
-            return None;
-        }
-        let in_first = marks.second == 0;
-        let word = select_unpredictable(in_first, words[0], words[1]);
-        let lane = marks.both.trailing_zeros() / BITS;
-        let slot = Slot::new(Lanes::<BITS, SLOTS>::get(word, lane as usize));
-        Some(Only { in_first, slot, without: Self(Self::without_lane(word, lane * BITS)) })
+        Self::only_marked(words, arch::matching_lanes::<BITS, SLOTS>(words, sought))
     }
 
     #[inline]

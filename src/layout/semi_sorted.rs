@@ -12,7 +12,7 @@
 //! 64, so that the upper bits of a number tell its run. (Of the 16,384 numbers, 880 are not used.)
 
 use super::candidates::MatchingValues;
-use super::{Encoding, LayoutId, MAX_SLOTS, Slot, both};
+use super::{Encoding, LayoutId, MAX_SLOTS, Matches, Only, Slot, both};
 use crate::arch::{Lanes, Marks};
 
 /// The bits of a nibble.
@@ -271,6 +271,24 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
             }
         }
         MatchingValues { words: values, marks: Marks::of_highest_bits(marks) }
+    }
+
+    fn only_equal(words: [Self; 2], bits: u64, mask: u64) -> Matches<Self> {
+        if !Self::either_holds(words, Slot::new(bits), Some(mask)) {
+            return Matches::None;
+        }
+        let is_equal = |slot: &Slot| (slot.bits() ^ bits) & mask == 0;
+        let [first, second] = words.map(|word| word.slots_in_use().filter(is_equal));
+        let mut slots = first.map(|slot| (true, slot)).chain(second.map(|slot| (false, slot)));
+        match (slots.next(), slots.next()) {
+            (None, _) => Matches::None,
+            (Some((in_first, slot)), None) => {
+                let without = words[usize::from(!in_first)].without(slot);
+                let only = |without| Matches::One(Only { in_first, slot, without });
+                without.map_or(Matches::None, only)
+            }
+            _ => Matches::Several,
+        }
     }
 }
 

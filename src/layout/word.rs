@@ -14,7 +14,16 @@ pub fn both<T, U>([first, second]: [T; 2], mut of: impl FnMut(T) -> U) -> [U; 2]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u64);
 
+/// The slots of two words that match a query.
+#[derive(Clone, Copy)]
+pub enum Matches<F> {
+    None,
+    One(Only<F>),
+    Several,
+}
+
 /// The only slot of two words that matches a query.
+#[derive(Clone, Copy)]
 pub struct Only<F> {
     pub(crate) in_first: bool,
     pub(crate) slot: Slot,

@@ -12,7 +12,7 @@ use crate::layout::{Candidates, Encoding, Layout};
 use crate::sizing;
 use crate::table::placing::entry::{Pair, ValueBits, Values};
 use crate::table::whole::generations::{Generations, Stamping};
-use crate::table::{Buckets, ItemOf, State, Table};
+use crate::table::{Buckets, ItemOf, NewValue, State, Table};
 
 /// The estimated number of items that two filters have in common.
 /// [`CuckooFilter::overlap`](crate::CuckooFilter::overlap) returns it.
@@ -330,6 +330,16 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(never)]
     pub(crate) fn replace_item(self, old: Pair, new: u32) -> Result<bool, InsertError> {
         self.replace(self.key_of(old), new)
+    }
+
+    #[inline(never)]
+    pub(crate) fn update_item(
+        self,
+        hash: u64,
+        first: Option<u32>,
+        new: NewValue<'_>,
+    ) -> Result<Option<u32>, InsertError> {
+        self.update(self.key(hash), first, new)
     }
 
     #[inline(never)]

@@ -6,3 +6,4 @@ pub(in crate::table) mod lookup;
 pub(in crate::table) mod path;
 pub(in crate::table) mod remove;
 mod seen;
+pub(in crate::table) mod update;

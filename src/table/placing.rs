@@ -17,6 +17,7 @@
 //! | `values` | the values of the item in two words | |
 //! | `copies` | the number of entries of the item in one word, which stay its entries however much the table grows | by the mask |
 //! | `only` | the entry of the item, if the two words of a growing table hold exactly one | yes |
+//! | `only_of_key` | the same in every table, with any value; if there is not exactly one entry, whether there is none | no |
 //! | `longest` | in each of two words, the *longest* entry of the item: the one that knows the most bits of its position | yes |
 //!
 //! **Invariant:** in each bucket, `slot` and `place` are inverse to each other. A place that is stored in a slot and
@@ -32,7 +33,7 @@ use self::entry::Values;
 pub(crate) use self::fixed::FixedPlacing;
 use self::geometry::{Geometry, Key, Place};
 pub(crate) use self::growing::{Extent, GrowingPlacing, common_mask};
-use crate::layout::{Candidates, Encoding, MatchingValues, Only, Slot};
+use crate::layout::{Candidates, Encoding, Matches, MatchingValues, Only, Slot};
 
 /// The sizes of a table at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,10 @@ pub trait Placing: Copy + Send + Sync {
     fn only<F: Encoding>(_: Read<F, Self>) -> Option<Only<F>> {
         None
     }
+
+    /// Returns the entry of a key in the words of a maplet, if there is exactly one, with any value. `below` is a mask of
+    /// all bits of a slot below its value.
+    fn only_of_key<F: Encoding>(read: Read<F, Self>, below: u64) -> Matches<F>;
 
     /// Returns the longest entry of the item, with its value, in each word: the entry that knows the most bits of its
     /// position.
@@ -216,6 +221,12 @@ impl<F: Encoding, P: Placing> Read<F, P> {
         };
         let values = P::values_matching(self, mask);
         Candidates::of(values, self.buckets[0].placement.values().bits())
+    }
+
+    /// Returns the entry of the key in the words of a maplet, if there is exactly one.
+    #[inline]
+    pub(crate) fn only_of_key(self) -> Matches<F> {
+        self.buckets[0].below().map_or(Matches::None, |below| P::only_of_key(self, below))
     }
 }
 

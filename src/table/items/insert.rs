@@ -165,11 +165,22 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         if read.holds_item(duplicates.with_value()) {
             return Ok(false);
         }
+        self.insert_unseen(read, duplicates)
+    }
+
+    /// Inserts an item that neither of these words holds, unless the table holds it by now. Returns `Ok(false)` if it
+    /// does.
+    #[inline(always)]
+    pub(super) fn insert_unseen(
+        self,
+        read: Read<F, B::Placing>,
+        duplicates: Duplicates,
+    ) -> Result<bool, InsertError> {
+        let Key { entry, first, second } = read.key;
         if self.store_absent(read, duplicates) {
-            self.grow_if_loaded(key.places());
+            self.grow_if_loaded(read.key.places());
             return Ok(true);
         }
-        let Key { entry, first, second } = key;
         let ended = self.insert_slow(entry, first, second, duplicates)?;
         Ok(ended != Attempt::Duplicate)
     }

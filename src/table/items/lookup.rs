@@ -230,16 +230,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     }
 
     /// Returns the least of the results of `rank` for the values of a key of a maplet. Reads as `get` does, and
-    /// allocates nothing.
-    #[inline]
-    pub(crate) fn least_value<T: Ord>(self, key: Key, rank: impl Fn(u32) -> T) -> Option<T> {
-        self.turns.take(|| self.find_least(key, &rank));
-        let least = self.turns.in_this_turn(|| self.find_least(key, rank));
-        self.turns.acquire_if(|| least.is_some());
-        least
-    }
-
-    /// As `least_value`, as a part of the caller's step.
+    /// allocates nothing. A part of the caller's step.
     #[inline]
     pub(in crate::table) fn find_least<T: Ord>(
         self,

@@ -1,5 +1,5 @@
 //! Removal: finds an entry without a lock and clears it under the stripe of its bucket. A maplet finds an entry in the
-//! same way to replace its value.
+//! same way to replace its value. (`items/update.rs` finds it in another way, and changes it as here.)
 //!
 //! **Invariant:** a removal or a replacement changes the longest entry of the item, as it was read under the stripe of
 //! its bucket.
@@ -19,13 +19,13 @@ use crate::sync::Ordering;
 use crate::table::buckets::stripes::Locked;
 use crate::table::placing::entry::{Entry, ValueBits};
 use crate::table::placing::geometry::{Key, Place};
-use crate::table::placing::{Bucket, Found, Placing};
+use crate::table::placing::{Bucket, Found, Placing, Read};
 use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 
 /// A change of an entry that was found under the stripe of its bucket.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
+pub(super) enum Change {
     /// Free its slot.
     Remove,
     /// Give it this value. The entry stays where it is, and as long as it is: so a search that accepts any value finds
@@ -75,20 +75,29 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Changes the entry of the item in a growing table, if its buckets hold exactly one: so no length is compared.
-    /// Returns `false` in these cases:
-    ///
-    /// * The buckets hold no entry of the item, or several.
-    /// * Another thread has changed something there.
-    /// * Something of the group is stashed.
+    /// Returns `false` if they hold none or several, and where [`change_unchanged`](Self::change_unchanged) does.
     #[inline(always)]
     fn change_only(self, key: Key, change: Change) -> bool {
         let placement = self.buckets.placement();
-        let places = key.places();
-        let buckets = both(places, |place| Bucket::of(placement, place));
-        let read = self.read(key, buckets);
-        let Some(Only { in_first, slot, without }) = B::Placing::only(read) else {
-            return false;
-        };
+        let read = self.read(key, both(key.places(), |place| Bucket::of(placement, place)));
+        B::Placing::only(read).is_some_and(|only| self.change_unchanged(read, only, change))
+    }
+
+    /// Changes the entry of the item in the words that were read, if it is still the only one there. Returns `false`,
+    /// and changes nothing, in these cases:
+    ///
+    /// * Another thread has changed something there.
+    /// * Something of the group is stashed.
+    #[inline(always)]
+    pub(super) fn change_unchanged(
+        self,
+        read: Read<F, B::Placing>,
+        only: Only<F>,
+        change: Change,
+    ) -> bool {
+        let Read { key, buckets, words } = read;
+        let (places, placement) = (key.places(), buckets[0].placement);
+        let Only { in_first, slot, without } = only;
         let [at, other] = both([in_first, !in_first], |in_first| {
             let [a, b] = both(buckets, Bucket::number);
             Bucket::at(placement, select_unpredictable(in_first, a, b))
@@ -98,7 +107,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // the other bucket is read under this lock. As in `read_valid_from`, the extent is read after the words.
         let now = self.words_in(buckets);
         let is_same =
-            both(now, F::bits) == both(read.words, F::bits) && at.is_of(self.buckets.placement());
+            both(now, F::bits) == both(words, F::bits) && at.is_of(self.buckets.placement());
         if !is_same || self.versions().any_stashed(self.geometry().version_group(key)) {
             return false;
         }
@@ -230,7 +239,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// can make it fail. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
-    fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {
+    pub(super) fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {
         let key = self.geometry().key_of(place);
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
@@ -338,7 +347,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             Change::Replace(value) => value,
             Change::Stamp => self.clock().stamp(),
         };
-        self.with_value(bits, value)
+        self.with_value_in(bits, value)
     }
 }
 
@@ -348,9 +357,20 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// an error nothing has changed.
     #[inline]
     pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, InsertError> {
+        self.replace_in_turn(key, || self.change(key, Change::Replace(value)))
+    }
+
+    /// Calls `replace`, the replacement of the value of an item. In a user's model this is one step, which changes
+    /// nothing if the item is not there.
+    #[inline(always)]
+    pub(super) fn replace_in_turn(
+        self,
+        key: Key,
+        replace: impl FnOnce() -> Result<bool, InsertError>,
+    ) -> Result<bool, InsertError> {
         let unless = || (!self.contains_pair(key)).then_some(());
         let storing = self.turns.take_to_store_unless(unless);
-        let replaced = self.change(key, Change::Replace(value));
+        let replaced = replace();
         self.turns.acquire_if(|| replaced == Ok(true));
         storing.release_if(|| replaced == Ok(true));
         replaced

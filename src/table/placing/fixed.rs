@@ -5,7 +5,7 @@
 use super::entry::{Entry, Shape, Values};
 use super::geometry::{Geometry, Place};
 use super::{Bucket, Found, Placing, Read, Sizes};
-use crate::layout::{Encoding, MatchingValues, Slot, both};
+use crate::layout::{Encoding, Matches, MatchingValues, Slot, both};
 
 #[derive(Clone, Copy, Debug)]
 pub struct FixedPlacing<V> {
@@ -82,6 +82,11 @@ impl<V: Values> Placing for FixedPlacing<V> {
     #[inline]
     fn values_matching<F: Encoding>(read: Read<F, Self>, mask: u64) -> MatchingValues {
         F::values_of_equal(read.words, read.key.entry.bits().into(), mask)
+    }
+
+    #[inline]
+    fn only_of_key<F: Encoding>(read: Read<F, Self>, below: u64) -> Matches<F> {
+        F::only_equal(read.words, read.key.entry.bits().into(), below)
     }
 
     #[inline]

@@ -49,7 +49,7 @@ use super::geometry::{Geometry, Place};
 use super::{Bucket, Found, Placing, Read, Sizes};
 use crate::arch::{Query, Ring};
 use crate::backports::select_unpredictable;
-use crate::layout::{Encoding, MatchingValues, Only, Slot, both};
+use crate::layout::{Encoding, Matches, MatchingValues, Only, Slot, both};
 
 /// The extent of a table: how far it has grown.
 ///
@@ -350,7 +350,15 @@ impl<V: Values> Placing for GrowingPlacing<V> {
     fn only<F: Encoding>(read: Read<F, Self>) -> Option<Only<F>> {
         // If the item is itself an entry, then an entry that knows more bits does not match it.
         let is_all_known = read.key.entry.known() == u64::BITS;
-        is_all_known.then(|| F::only(read.words, Bucket::sought(read, None)))?
+        match is_all_known.then(|| F::only(read.words, Bucket::sought(read, None)))? {
+            Matches::One(only) => Some(only),
+            Matches::None | Matches::Several => None,
+        }
+    }
+
+    #[inline]
+    fn only_of_key<F: Encoding>(read: Read<F, Self>, below: u64) -> Matches<F> {
+        F::only(read.words, Bucket::sought(read, Some(below)))
     }
 
     /// If the item is itself an entry, then an entry that knows more bits does not match it.

@@ -136,12 +136,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         if !B::Values::ANY || duplicates != Duplicates::Stamp {
             return key;
         }
-        self.with_stamp(key, self.clock().stamp())
-    }
-
-    #[inline]
-    fn with_stamp(self, key: Key, stamp: u32) -> Key {
-        Key { entry: self.geometry().shape.with_value(key.entry, stamp), ..key }
+        self.with_value(key, self.clock().stamp())
     }
 }
 
@@ -154,7 +149,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let clock = self.clock();
         let read = self.read_valid(key);
         if read.holds_item(false) {
-            let key = self.with_stamp(key, clock.stamp());
+            let key = self.with_value(key, clock.stamp());
             if B::Placing::either_agrees(Read { key, ..read }, None) && self.clock() == clock {
                 return Ok(false);
             }
@@ -180,7 +175,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
                     }
                 }
                 Some((_, older)) => {
-                    if self.restamp(self.with_stamp(key, older))? {
+                    if self.restamp(self.with_value(key, older))? {
                         return Ok(false);
                     }
                 }

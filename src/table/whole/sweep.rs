@@ -142,7 +142,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 
     /// Returns the bits of a slot, or of a cell of the stash, with another value.
     #[inline]
-    pub(in crate::table) fn with_value(self, bits: u64, value: u32) -> u64 {
+    pub(in crate::table) fn with_value_in(self, bits: u64, value: u32) -> u64 {
         let shift = F::BITS - self.value_bits();
         bits & ((1 << shift) - 1) | u64::from(value) << shift
     }
@@ -219,7 +219,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// Returns the bits of a slot, or of a cell of the stash, after the change. Returns `None` if the entry is removed.
     #[inline]
     fn changed_by(self, change: &Change, bits: u64) -> Option<u64> {
-        change.of(self.value_in(bits)).map(|value| self.with_value(bits, value))
+        change.of(self.value_in(bits)).map(|value| self.with_value_in(bits, value))
     }
 
     /// Replaces each entry of a bucket, whose stripe is locked, by the one that `changed` returns, or removes it if

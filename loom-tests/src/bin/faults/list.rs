@@ -412,11 +412,11 @@ pub const FAULTS: &[Fault] = faults! {
     change_longest: "a removal does not look for a longer entry when it has its stripe"
         replace "other.known > longest.known" with "other.known > u32::MAX - 1"
         => "entries::kick_of_what_is_removed_beside_a_short_entry entries::kick_and_split_of_what_is_removed";
-    change_only: "a removal does not look again whether its entry is the only one"
-        replace "both(now, F::bits) == both(read.words, F::bits)"
-        with "now[usize::from(!in_first)].bits() == read.words[usize::from(!in_first)].bits()"
+    change_unchanged: "a removal does not look again whether its entry is the only one"
+        replace "both(now, F::bits) == both(words, F::bits)"
+        with "now[usize::from(!in_first)].bits() == words[usize::from(!in_first)].bits()"
         => "entries::kick_of_what_is_removed_beside_a_short_entry entries::kick_and_split_of_what_is_removed";
-    change_only: "a removal of the only entry does not look at the extent again"
+    change_unchanged: "a removal of the only entry does not look at the extent again"
         replace "at.is_of(self.buckets.placement())" with "true"
         => "entries::kick_and_split_of_what_is_removed";
 
@@ -662,7 +662,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if self.clock() == clock { break; }" with "break;"
         => "expiring::age_beside_an_advance expiring::two_inserts_beside_an_advance";
     insert_stamped_slow: "an insert leaves an older stamp as it is"
-        replace "self.restamp(self.with_stamp(key, older))?" with "self.replace(self.with_stamp(key, older), older)?"
+        replace "self.restamp(self.with_value(key, older))?" with "self.replace(self.with_value(key, older), older)?"
         => "expiring::two_stamps_of_an_old_item expiring::two_inserts_of_what_is_swept";
     lacks_each: "an intersection does not validate the version of what it did not find"
         without "&& version.validate()"
@@ -685,9 +685,19 @@ pub const FAULTS: &[Fault] = faults! {
         => "expiring::stamp_without_room_beside_an_advance last_resort::stamp_overtaken_in_every_attempt";
 
     // Counters.
-    update_or_insert: "a count that another thread began is taken for one's own"
-        replace "if self.insert_if_absent(&key, first)? {" with "if self.insert_if_absent(&key, first).is_ok() {"
+    update: "a count that another thread began is taken for one's own"
+        replace "self.insert_absent_in_turn(|| self.contains(key), insert)?"
+        with "self.insert_absent_in_turn(|| self.contains(key), insert).is_ok()"
         => "counters::two_count_a_new_key";
+    update: "an update that finds no value does not validate the version"
+        replace "!version.validate()" with "!(version.validate() | true)"
+        => "counters::update_beside_a_kick counters::update_beside_the_way_back";
+    update: "an update does not look at the extent again"
+        replace "let read = self.read_valid(key);"
+        with "let read = self.read(key, self.locate(key.places()));"
+        => "counters::update_beside_an_entry_of_the_next_level";
+    change_unchanged: "an update does not look again at the words that it has read"
+        replace "!is_same ||" with "!(is_same | true) ||" => "counters::two_updates";
 
     // Time.
     insert_and_advance: "an insert looks at the time when it has stored its item"
