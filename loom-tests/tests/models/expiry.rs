@@ -148,6 +148,11 @@ growing_models! {
         => [split(1)] || [age_values([[x1, x2]])], 1300, 3, by_every_schedule;
     end_of_level_beside_a_change: [x1, x2] = ages_alone(one_split::<L>(1))
         => [split(1)] || [age_values([[x1, x2]])], 1300, 3, by_every_schedule;
+    // Each of two stripes has two buckets. What was swept is not swept again for the kick.
+    kick_beside_a_change_of_two_stripes: [x1, x2, new] = ages(two_stripes::<L>())
+        => [insert(new)] || [age_values([[x1, x2]])], 300, 3, narrow;
+    kick_beside_a_sweep_of_two_stripes: [x1, new] = two_stripes::<L>()
+        => [insert(new)] || [remove_value(x1, 1)], 300, 3, narrow;
     // A void entry is doubled beside the change of its value: both parts have the new value, and are one item.
     doubled_beside_a_change: [x1, x2] = ages_alone(one_void_of_1::<L>())
         => [split(1)] || [age_values([[x1, x2]]), remove_value(x2, 1)], 600, 1;
@@ -166,7 +171,23 @@ growing_models! {
 ///
 /// `[x1, new]`.
 pub fn one_kick<L: Layout>(from: usize, beside: usize, to: usize) -> With<Maplet<L>, 2> {
-    adding(leaves(Setup::new(4), (from, to), from), |s, [_, x1]| {
+    kicked(Setup::new(4), from, beside, to)
+}
+
+/// As `one_kick`, in a growing table of its maximum size.
+///
+/// `[x1, new]`.
+fn two_stripes<L: GrowingLayout + Layout>() -> With<Maplet<Growable<L>>, 2> {
+    kicked(Setup::growable(4, 4), 0, 1, 3)
+}
+
+fn kicked<M: IntoStorage>(
+    setup: Setup<Maplet<M>>,
+    from: usize,
+    beside: usize,
+    to: usize,
+) -> With<Maplet<M>, 2> {
+    adding(leaves(setup, (from, to), from), |s, [_, x1]| {
         let [new, filler] = s.items([(from, beside); 2]);
         s.fill(from, filler).fill(beside, filler);
         [x1, new]

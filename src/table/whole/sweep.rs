@@ -20,7 +20,8 @@
 //! 2. sweeps the stash (see below);
 //! 3. changes the counts of doubled entries and stores the new color, while it holds the growth mutex. So when a later
 //!    split doubles an entry, the entry has its new value;
-//! 4. sweeps the stripes that have the old color, [`SWEPT_AT_ONCE`] of them at a time, under their locks.
+//! 4. sweeps the stripes that have the old color, [`SWEPT_AT_ONCE`] of them at a time, under their locks, and then gives
+//!    them the new color.
 //!
 //! **The color is certain.** A thread that holds a stripe with the new color has synchronized with the thread that gave
 //! the stripe its color, and so it sees the new color of the sweep. A thread that still sees the old one holds only
@@ -52,6 +53,8 @@ use crate::table::{Buckets, State, Table};
 const SWEPT_AT_ONCE: usize =
     if cfg!(any(coucal_model, all(loom, feature = "loom"))) { 1 } else { 8 };
 
+/// The number of cache lines that are swept before a removal unlocks their stripes.
+const LINES_AT_ONCE: usize = if cfg!(coucal_model) { 1 } else { 64 };
 /// The number of cache lines that a sweep requests before it needs them.
 const LINES_AHEAD: usize = 8;
 
@@ -179,41 +182,63 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     fn sweep_stripes(self, first: usize) {
         // Before the stripes are locked: the change is not replaced while this thread may use it.
         let change = self.shared.sweeping.change.read();
+        // A removal unlocks the stripes in between, since an entry cannot be removed twice. No entry gets to a bucket
+        // that was swept: from then on, a thread that holds one of these stripes sees the new color.
+        let at_once = if let Change::Remove(_) = *change { LINES_AT_ONCE } else { usize::MAX };
         let buckets = array::from_fn::<_, SWEPT_AT_ONCE, _>(|at| first + at);
-        let locked = self.lock_stripes(buckets);
-        if self.not_swept(&locked, [first]).is_none() {
-            return;
+        let mut swept = 0;
+        loop {
+            let locked = self.lock_stripes(buckets);
+            if self.not_swept(&locked, [first]).is_none() {
+                return;
+            }
+            let mut lines = self.lines_of(first, swept);
+            for line in lines.by_ref().take(at_once) {
+                swept = line.end;
+                self.sweep_line(&locked, line, &change);
+            }
+            if lines.next().is_none() {
+                buckets.into_iter().for_each(|bucket| locked.set_color(bucket, self.color()));
+                return;
+            }
         }
-        let changed = |_, slot: Slot| self.changed_by(&change, slot.bits()).map(Slot::new);
-        // Most buckets have no entry of a value that is removed: they need less.
+    }
+
+    /// Returns the buckets of [`SWEPT_AT_ONCE`] stripes from `first` on, from the bucket `from` on: runs of as many
+    /// buckets. It is exact while these stripes are locked.
+    fn lines_of(self, first: usize, from: usize) -> impl Iterator<Item = Range<usize>> {
+        let (stripes, present) = (self.stripes().len(), self.present());
+        let width = SWEPT_AT_ONCE.min(stripes);
+        let start = first + from.saturating_sub(first).next_multiple_of(stripes);
+        (start..present).step_by(stripes).map(move |start| start..(start + width).min(present))
+    }
+
+    /// Sweeps these buckets, whose stripes are locked.
+    fn sweep_line(
+        self,
+        locked: &Locked<'_, UpTo<'_, SWEPT_AT_ONCE>>,
+        line: Range<usize>,
+        change: &Change,
+    ) {
         let word = self.buckets.words();
+        // The lines are too far from each other for the processor to foresee them.
+        let ahead = line.start + LINES_AHEAD * self.stripes().len();
+        if ahead < self.present() {
+            arch::prefetch(word(ahead));
+        }
+        // Most buckets have no entry of a value that is removed: they need less.
         let stays = |&bucket: &usize| {
             let Change::Remove(removed) = *change else { return false };
             let word = F::from_bits(word(bucket).load(Ordering::Relaxed));
             !word.slots_in_use().any(|slot| self.value_in(slot.bits()) == removed)
         };
-        let mut removed = 0;
-        for line in self.lines_of(first) {
-            // The lines are too far from each other for the processor to foresee them.
-            let ahead = line.start + LINES_AHEAD * self.stripes().len();
-            if ahead < self.present() {
-                arch::prefetch(word(ahead));
-            }
-            for bucket in line.filter(|bucket| !stays(bucket)) {
-                removed += self.sweep_bucket(&locked, bucket, changed);
-            }
+        let changed = |_, slot: Slot| self.changed_by(change, slot.bits()).map(Slot::new);
+        let goes = line.filter(|bucket| !stays(bucket));
+        let removed: usize = goes.map(|bucket| self.sweep_bucket(locked, bucket, changed)).sum();
+        if removed > 0 {
+            // Relaxed: the thread that reads it has locked the stripes afterwards.
+            self.shared.sweeping.removed.fetch_add(removed as u64, Ordering::Relaxed);
         }
-        // Relaxed: the thread that reads it has locked the stripes afterwards.
-        self.shared.sweeping.removed.fetch_add(removed as u64, Ordering::Relaxed);
-        buckets.into_iter().for_each(|bucket| locked.set_color(bucket, self.color()));
-    }
-
-    /// Returns the buckets of [`SWEPT_AT_ONCE`] stripes from `first` on: runs of as many buckets. It is exact while these
-    /// stripes are locked.
-    fn lines_of(self, first: usize) -> impl Iterator<Item = Range<usize>> {
-        let (stripes, present) = (self.stripes().len(), self.present());
-        let width = SWEPT_AT_ONCE.min(stripes);
-        (first..present).step_by(stripes).map(move |start| start..(start + width).min(present))
     }
 
     /// Returns the bits of a slot, or of a cell of the stash, after the change. Returns `None` if the entry is removed.
@@ -307,7 +332,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let changes = |first: &usize| {
             let change = self.shared.sweeping.change.read();
             let slots = self
-                .lines_of(*first)
+                .lines_of(*first, 0)
                 .flatten()
                 .flat_map(|bucket| self.word_now(bucket).slots_in_use());
             let mut bits = slots.map(Slot::bits);

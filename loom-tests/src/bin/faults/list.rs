@@ -591,9 +591,11 @@ pub const FAULTS: &[Fault] = faults! {
     sweep_stripes: "a sweep locks no stripe"
         replace "self.lock_stripes(buckets)" with "self.lock_stripes([0; 0])"
         => "expiry::sweep_beside_a_kick_of_another";
-    sweep_stripes: "entries that a sweep removes are not counted"
+    sweep_line: "entries that a sweep removes are not counted"
         without "self.shared.sweeping.removed.fetch_add(removed as u64, Ordering::Relaxed);"
         => SWEEP_AND_KICK;
+    sweep_stripes: "a change of values unlocks its stripes in between"
+        replace "else { usize::MAX }" with "else { LINES_AT_ONCE }" => "expiry::kick_beside_a_change_of_two_stripes";
     sweep_bucket: "a sweep bumps no version"
         without "self.versions().bump(self.geometry().version_group_in(at.place::<F>(slot)));"
         => "expiry::sweep_and_another_value";
