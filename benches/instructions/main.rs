@@ -101,7 +101,7 @@ fn tasks() -> Vec<Task> {
             maplet(units, |it, n| it.contains_key(&Prehashed(mix(!n))))
         }),
         task("maplet-fill", |units| full_several_times(units, full_maplet)),
-        task("maplet-count", |units| maplet(units, |it, n| is_counted(it, n))),
+        task("maplet-count", |units| maplet(units, is_counted)),
         task("maplet-count-new", |units| {
             full_several_times(units, || {
                 let maplet = empty_maplet();
@@ -294,7 +294,7 @@ fn tasks_of_growing_maplets<L: GrowingLayout + 'static>(
     vec![
         each("miss", |it, n| it.get(&Prehashed(mix(!n))).next().is_some()),
         each("hit", |it, n| it.get(&Prehashed(mix(n))).next().is_some()),
-        each("count", |it, n| is_counted(it, n)),
+        each("count", is_counted),
         // New keys that make the maplet grow.
         each("count-new", |it, n| is_counted(it, CAPACITY as u64 + n)),
     ]

@@ -361,35 +361,13 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             let (bucket, new) = (Bucket::at(placement, old), old + extent.stride());
             let word = self.locked_word(old);
             *split = Some(if bucket.has_void(word) {
-                self.split_by_slot(bucket, word, new)
+                Split::by_slot(bucket, word, new)
             } else {
                 let [stays, goes] = bucket.split_known(word);
                 Split { stays, goes, ..Split::empty(old, new) }
             });
         }
         splits
-    }
-
-    /// Returns the split of a bucket in which an entry may be void.
-    #[cold]
-    #[inline(never)]
-    fn split_by_slot(
-        self,
-        bucket: Bucket<GrowingPlacing<B::Values>>,
-        word: F,
-        new: usize,
-    ) -> Split<F> {
-        let mut split = Split::<F>::empty(bucket.number(), new);
-        // From the last slot down, as in `parted`: the slots come in one order.
-        for slot in word.slots_in_use().rev() {
-            let [stay, go] = bucket.split::<F>(slot);
-            if stay.is_some() & go.is_some() {
-                split.doubled = with(split.doubled, Some(slot));
-            }
-            split.stays = with(split.stays, stay);
-            split.goes = with(split.goes, go);
-        }
-        split
     }
 
     /// Returns the version groups of all entries that go, and requests their versions.
@@ -468,6 +446,23 @@ impl<F: Encoding> Split<F> {
     /// Returns the split of an empty bucket.
     fn empty(old: usize, new: usize) -> Self {
         Self { old, new, stays: F::EMPTY, goes: F::EMPTY, doubled: F::EMPTY }
+    }
+
+    /// Returns the split of a bucket in which an entry may be void.
+    #[cold]
+    #[inline(never)]
+    fn by_slot<V: Values>(bucket: Bucket<GrowingPlacing<V>>, word: F, new: usize) -> Self {
+        let mut split = Self::empty(bucket.number(), new);
+        // From the last slot down, as in `parted`: the slots come in one order.
+        for slot in word.slots_in_use().rev() {
+            let [stay, go] = bucket.split::<F>(slot);
+            if stay.is_some() & go.is_some() {
+                split.doubled = with(split.doubled, Some(slot));
+            }
+            split.stays = with(split.stays, stay);
+            split.goes = with(split.goes, go);
+        }
+        split
     }
 }
 

@@ -198,7 +198,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
                 self.sweep_line(&locked, line, &change);
             }
             if lines.next().is_none() {
-                buckets.into_iter().for_each(|bucket| locked.set_color(bucket, self.color()));
+                for bucket in buckets {
+                    locked.set_color(bucket, self.color());
+                }
                 return;
             }
         }
