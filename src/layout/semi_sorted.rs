@@ -285,7 +285,7 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
             (Some((in_first, slot)), None) => {
                 let without = words[usize::from(!in_first)].without(slot);
                 let only = |without| Matches::One(Only { in_first, slot, without });
-                without.map_or(Matches::None, only)
+                without.map_or(Matches::Several, only)
             }
             _ => Matches::Several,
         }

@@ -9,7 +9,7 @@ mod shards;
 use self::doubled::Doubled;
 use self::shards::Shards;
 use super::buckets::growing::Chunks;
-use super::whole::sweep::Change;
+use super::whole::sweep::NewValues;
 use crate::sync::memory::TryBox;
 use crate::sync::{AtomicU64, Mutex, RwLock};
 
@@ -57,7 +57,7 @@ pub(in crate::table) struct Sweeping {
     /// before the growth mutex, and before any stripe.
     pub(in crate::table) removing: Mutex<()>,
     /// The change of the values. A thread does not wait for it while it holds a stripe.
-    pub(in crate::table) change: RwLock<Change>,
+    pub(in crate::table) change: RwLock<NewValues>,
     /// The color of the sweep: 0 or 1.
     pub(in crate::table) color: AtomicU64,
     /// The number of entries that were removed from buckets.

@@ -426,24 +426,34 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         changed: impl Fn(u32) -> Option<u32> + Copy,
     ) -> Result<u64, InsertError> {
         let shards = self.state.shared.stash.shards();
-        shards.iter().try_for_each(|cells| cells.lock().reserve_for_changed(changed))?;
-        let mut taken = 0;
+        let mut changes =
+            try_with_capacity(shards.len()).map_err(|_| InsertError::NoMemoryToStore)?;
         for cells in shards {
-            let (mut writer, mut seen, before) = (cells.lock(), Progress::default(), taken);
+            changes.push(cells.lock().plan_changes(changed)?);
+        }
+        if self.stashed_entries() > 0 {
+            // For the reason given in `store_changed` in `items/remove.rs`: the buckets may hold another copy of an
+            // item. No copy is stored while all stripes are held.
+            (0..self.versions().len()).for_each(|version| self.versions().bump(version));
+        }
+        let mut taken = 0;
+        for (cells, changes) in shards.iter().zip(changes) {
+            let (mut writer, mut seen) = (cells.lock(), Progress::default());
+            let (mut changes, before) = (changes.into_iter().peekable(), writer.len());
             while let Some((at, place)) = writer.next(&mut seen, |_| true) {
-                let found = writer.held_at(at, place).expect("the shard is locked");
-                let is_kept = changed(place.entry.bits()).is_some_and(|bits| {
-                    let entry = Entry::knowing(bits.into(), place.entry.known());
-                    writer.change_to(found, Place { entry, ..place })
-                });
-                if !is_kept {
-                    let removed = changed(place.entry.bits()).is_none();
-                    taken += if removed { found.copies as u64 } else { 0 };
-                    let key = self.geometry().key_of(place);
-                    self.take_but_its_way(key, &mut writer, found, found.copies);
+                if let Some(change) = changes.next_if(|change| change.at == at) {
+                    writer.change(&change);
+                    continue;
                 }
+                // It has no new value, or its copies are counted in the cell of an equal entry by now.
+                let found = writer.held_at(at, place).expect("the shard is locked");
+                if changed(place.entry.bits()).is_none() {
+                    taken += found.copies as u64;
+                }
+                let key = self.geometry().key_of(place);
+                self.take_but_its_way(key, &mut writer, found, found.copies);
             }
-            if taken > before {
+            if writer.len() < before {
                 writer.forget_ways();
             }
         }

@@ -46,10 +46,10 @@ models_of_three! {
     // second `advance` misses the item, its stamp is not that of before the first `advance`.
     insert_beside_two_advances: [x] = none::<L>(3)
         => [stamp(x)]
-        || [advance(), maybe(contains(x)), advance(), maybe(contains(x))], 2900, 3, by_age;
+        || [advance(), maybe(contains(x)), advance(), maybe(contains(x))], 2200, 3, by_age;
     two_inserts_beside_an_advance: [x] = none::<L>(3)
         => [maybe(stamp(x))] || [maybe(stamp_if_absent(x.swapped())), age(x)] || [advance()],
-        22_000, 2, by_age;
+        16_000, 2, by_age;
     // The item is never older than one generation.
     age_beside_an_advance: [x] = one_old::<L>(3, 0)
         => [advance(), !stamp(x)] || [age(x)], 310, 3, by_age, by_every_schedule;

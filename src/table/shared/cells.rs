@@ -105,6 +105,21 @@ pub(in crate::table) struct Match {
     pub(in crate::table) copies: usize,
 }
 
+/// What a cell holds after a change of all values.
+pub(in crate::table) struct Changed {
+    pub(in crate::table) at: usize,
+    /// The entry, as in [`CellWords`] without the number of copies.
+    name: CellWords,
+    copies: usize,
+}
+
+impl Changed {
+    fn words(&self) -> CellWords {
+        let [first, second] = self.name;
+        [first | (self.copies as u64) << COPIES, second]
+    }
+}
+
 pub(in crate::table) struct Cells {
     /// In the lower half: the number of lines in use, 0 or a power of two. In the upper half: how often it has changed.
     lines: AtomicU64,
@@ -791,51 +806,50 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Allocates the memory that a change of all values needs: `changed` returns the bits that an entry gets, or `None`
-    /// if the entry is taken out. Entries that become equal are one entry, which may need a second word. Returns `Full`
-    /// if it would have more than [`MAX_COPIES`].
-    pub(in crate::table) fn reserve_for_changed(
+    /// Returns what each cell holds after a change of all values, in the order of the cells: `changed` returns the new
+    /// bits of an entry, or `None` if the entry is taken out. Of entries that become equal, the first has the copies of
+    /// all, and the others are left out. Allocates all memory that [`change`](Self::change) needs. Returns `Full` if an
+    /// entry would have more than [`MAX_COPIES`].
+    pub(in crate::table) fn plan_changes(
         &self,
         changed: impl Fn(u32) -> Option<u32>,
-    ) -> Result<(), InsertError> {
+    ) -> Result<Vec<Changed>, InsertError> {
+        let no_memory = |_| InsertError::NoMemoryToStore;
         let array = self.array();
-        let after = |words: CellWords| {
-            let Stashed { place, copies } = Stashed::of_words(words);
-            let entry = Entry::knowing(changed(place.entry.bits())?.into(), place.entry.known());
-            Some(Stashed { place: Place { entry, ..place }, copies })
-        };
-        for words in (0..array.len()).filter_map(|at| array.held(at)) {
-            let Some(new) = after(words) else { continue };
-            let beside = self.cells.beside(array, words).filter_map(|at| after(array.held(at)?));
-            let copies = beside.filter(|beside| beside.place == new.place);
-            let copies = copies.map(|beside| beside.copies).sum();
-            if copies > MAX_COPIES {
+        let mut all = try_with_capacity(self.len()).map_err(no_memory)?;
+        for at in 0..array.len() {
+            let Some([first, second]) = array.held(at) else { continue };
+            if let Some(bits) = changed(first as u32) {
+                let name = [u64::from(bits) | first & LENGTH, second];
+                all.push(Changed { at, name, copies: copies_in(first) });
+            }
+        }
+        all.sort_unstable_by_key(|change: &Changed| (change.name, change.at));
+        all.dedup_by(|next, first| {
+            let is_equal = next.name == first.name;
+            if is_equal {
+                first.copies += next.copies;
+            }
+            is_equal
+        });
+        for change in &all {
+            if change.copies > MAX_COPIES {
                 return Err(InsertError::Full);
             }
-            let reserved = self.make_room_for(Stashed { copies, ..new }.words());
-            reserved.map_err(|_| InsertError::NoMemoryToStore)?;
+            self.make_room_for(change.words()).map_err(no_memory)?;
         }
-        Ok(())
+        all.sort_unstable_by_key(|change| change.at);
+        Ok(all)
     }
 
-    /// Changes the value of an entry: `new` is the entry with the new value. If a cell before it holds an equal entry,
-    /// adds its copies there, and returns `false`: then the caller takes out `found`. There is memory for it.
-    pub(in crate::table) fn change_to(&mut self, found: Match, new: Place) -> bool {
-        let array = self.array();
-        let new = Stashed { place: new, copies: found.copies };
-        let is_new = |words: CellWords| Stashed::of_words(words).place == new.place;
-        let equal = self
-            .cells
-            .beside(array, new.words())
-            .find(|&at| at < found.at && array.held(at).is_some_and(is_new));
-        if let Some(at) = equal {
-            array.store(at, Stashed { copies: array.copies(at) + new.copies, ..new }.words());
-            self.count_copies(new.copies);
-        } else if new.place.entry.bits() != found.entry.bits() {
-            array.store(found.at, new.words());
-            self.owned.changes += 1;
+    /// Makes a change that `plan_changes` has returned. Nothing else has changed since then.
+    pub(in crate::table) fn change(&mut self, change: &Changed) {
+        let (array, at) = (self.array(), change.at);
+        let more = change.copies - array.copies(at);
+        if array.held(at) != Some(change.words()) {
+            array.store(at, change.words());
+            self.count_copies(more);
         }
-        equal.is_none()
     }
 
     /// Returns the number of entries.
@@ -955,11 +969,6 @@ impl Cells {
     /// Returns the line at which the way of an entry begins.
     fn home(&self, array: Array<'_>, words: CellWords) -> usize {
         self.hash_of(words) as usize & array.mask()
-    }
-
-    /// Returns the cells that may hold this entry, or an entry that differs from it in its value.
-    fn beside<'a>(&self, array: Array<'a>, words: CellWords) -> impl Iterator<Item = usize> + 'a {
-        array.run(self.home(array, words)).flat_map(cells_of)
     }
 
     /// Returns the cell that holds this entry, if there is one.

@@ -17,7 +17,9 @@
 //! clock has moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
 //!
 //! **Advance.** It first removes the entries of the oldest generation, which have the stamp that comes next. Then it
-//! publishes the next generation. No thread stores this stamp in between.
+//! publishes the next generation. No thread stores this stamp in between. (With two generations a writer that has read
+//! the stamp of the last but one may put it into the stash after that was swept. Then the item is as old as if it had
+//! been inserted later.)
 //!
 //! Lookups know nothing of generations: they find each entry in the table.
 

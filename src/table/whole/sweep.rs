@@ -1,6 +1,6 @@
 //! Sweeps: change or remove entries by their values, all at once, while other threads use the table.
 //!
-//! Three operations sweep: `update_values`, `remove_value`, and the end of a generation. A [`Change`] says for each
+//! Three operations sweep: `update_values`, `remove_value`, and the end of a generation. A [`NewValues`] says for each
 //! value which value replaces it, or that its entries are removed.
 //!
 //! **Invariant:** an entry that is in the table all the time during a sweep is changed exactly once.
@@ -18,7 +18,7 @@
 //!
 //! 1. stores the change;
 //! 2. sweeps the stash (see below);
-//! 3. changes the counts of doubled entries and stores the new color, while it holds the growth mutex. So when a later
+//! 3. stores the new color and changes the counts of doubled entries, while it holds the growth mutex. So when a later
 //!    split doubles an entry, the entry has its new value;
 //! 4. sweeps the stripes that have the old color, [`SWEPT_AT_ONCE`] of them at a time, under their locks, and then gives
 //!    them the new color.
@@ -28,8 +28,8 @@
 //! stripes with the old color: its move ends before these stripes are swept.
 //!
 //! **The stash.** No entry moves from a bucket to the stash. A sweep that only removes a value takes its entries out of
-//! the stash one by one, before step 3: one that goes back to a bucket meanwhile is swept there. Any other sweep does
-//! steps 2 and 3 while it holds all stripes. So from then on all stashed entries have their new values, and they go back
+//! the stash one by one, before step 3: one that goes back to a bucket meanwhile is swept there. Any other sweep holds
+//! all stripes while it does step 2 and stores the color. So from then on all stashed entries have their new values, and they go back
 //! only to buckets that are swept.
 //!
 //! An entry that is stored, or gets another value, during a sweep is changed if its bucket is swept afterwards.
@@ -46,7 +46,7 @@ use crate::table::buckets::stripes::{Locked, UpTo};
 use crate::table::placing::Bucket;
 use crate::table::placing::entry::{ValueBits, Values};
 use crate::table::placing::geometry::Place;
-use crate::table::shared::doubled::{Counts, Splitting};
+use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, State, Table};
 
 /// The number of stripes that are swept under one set of locks: those of the buckets of a cache line. One in models.
@@ -60,24 +60,24 @@ const LINES_AHEAD: usize = 8;
 
 /// A change of values: the value that replaces each value.
 #[derive(Default)]
-pub(in crate::table) enum Change {
+pub(in crate::table) enum NewValues {
     /// Each value stays.
     #[default]
-    Nothing,
+    Same,
     /// The entries with this value are removed. All others stay.
-    Remove(u32),
+    Without(u32),
     /// The new value of each value, in order; `None` if its entries are removed.
-    To(Vec<Option<u32>>),
+    Each(Vec<Option<u32>>),
 }
 
-impl Change {
+impl NewValues {
     /// Returns the value that replaces this one. Returns `None` if the entry is removed.
     #[inline]
     fn of(&self, value: u32) -> Option<u32> {
         match self {
-            Self::Nothing => Some(value),
-            Self::Remove(removed) => (value != *removed).then_some(value),
-            Self::To(new) => new[value as usize],
+            Self::Same => Some(value),
+            Self::Without(removed) => (value != *removed).then_some(value),
+            Self::Each(new) => new[value as usize],
         }
     }
 }
@@ -109,17 +109,10 @@ impl<B: Buckets> State<B> {
         buckets.into_iter().find(|&bucket| locked.color(bucket) != color)
     }
 
-    /// Begins a sweep: changes the counts of doubled entries, and stores the new color. Returns how many doubled copies
-    /// are removed. The caller holds the removal mutex and the growth mutex.
-    fn change_color(
-        &self,
-        splitting: &mut Splitting<'_>,
-        changed: impl Fn(u32) -> Option<u32>,
-    ) -> u64 {
-        let forgotten = splitting.change_values(changed);
+    /// Changes the color: a sweep of the buckets begins. The caller holds the removal mutex and the growth mutex.
+    fn change_color(&self) {
         // Relaxed: as in `color`.
         self.shared.sweeping.color.store(1 - self.color(), Ordering::Relaxed);
-        forgotten.copies
     }
 
     /// Counts no more doubled entries than there are entries.
@@ -184,7 +177,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let change = self.shared.sweeping.change.read();
         // A removal unlocks the stripes in between, since an entry cannot be removed twice. No entry gets to a bucket
         // that was swept: from then on, a thread that holds one of these stripes sees the new color.
-        let at_once = if let Change::Remove(_) = *change { LINES_AT_ONCE } else { usize::MAX };
+        let at_once = if let NewValues::Without(_) = *change { LINES_AT_ONCE } else { usize::MAX };
         let buckets = array::from_fn::<_, SWEPT_AT_ONCE, _>(|at| first + at);
         let mut swept = 0;
         loop {
@@ -220,7 +213,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self,
         locked: &Locked<'_, UpTo<'_, SWEPT_AT_ONCE>>,
         line: Range<usize>,
-        change: &Change,
+        change: &NewValues,
     ) {
         let word = self.buckets.words();
         // The lines are too far from each other for the processor to foresee them.
@@ -230,7 +223,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
         // Most buckets have no entry of a value that is removed: they need less.
         let stays = |&bucket: &usize| {
-            let Change::Remove(removed) = *change else { return false };
+            let NewValues::Without(removed) = *change else { return false };
             let word = F::from_bits(word(bucket).load(Ordering::Relaxed));
             !word.slots_in_use().any(|slot| self.value_in(slot.bits()) == removed)
         };
@@ -245,7 +238,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 
     /// Returns the bits of a slot, or of a cell of the stash, after the change. Returns `None` if the entry is removed.
     #[inline]
-    fn changed_by(self, change: &Change, bits: u64) -> Option<u64> {
+    fn changed_by(self, change: &NewValues, bits: u64) -> Option<u64> {
         change.of(self.value_in(bits)).map(|value| self.with_value_in(bits, value))
     }
 
@@ -263,12 +256,15 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let (mut swept, mut removed) = (F::EMPTY, 0);
         // From the last slot down: so the slots stay in their order.
         for slot in word.slots_in_use().rev() {
-            if let Some(new) = changed(at, slot) {
+            let new = changed(at, slot);
+            if new != Some(slot) {
+                // For the reason given in `store_changed` in `items/remove.rs`: the other bucket may hold an equal
+                // entry, or another entry of the key.
+                self.versions().bump(self.geometry().version_group_in(at.place::<F>(slot)));
+            }
+            if let Some(new) = new {
                 swept = swept.with(new).expect("as many entries as before");
             } else {
-                // For the reason given in `store_changed` in `items/remove.rs`: the other bucket may hold another entry
-                // of the key.
-                self.versions().bump(self.geometry().version_group_in(at.place::<F>(slot)));
                 removed += 1;
             }
         }
@@ -292,10 +288,13 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// Does the work of `remove_value`, while the caller holds the removal mutex.
     pub(in crate::table) fn remove_value_locked(self, value: u32) -> u64 {
-        *self.shared.sweeping.change.write() = Change::Remove(value);
+        *self.shared.sweeping.change.write() = NewValues::Without(value);
         let others = |other| (other != value).then_some(other);
         let stashed = self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true);
-        let doubled = self.change_color(&mut self.shared.doubled.lock(), others);
+        let mut splitting = self.shared.doubled.lock();
+        self.change_color();
+        let doubled = splitting.change_values(others).copies;
+        drop(splitting);
         self.sweep_all(stashed, doubled)
     }
 
@@ -304,10 +303,10 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     pub(crate) fn update_values(self, new: Vec<Option<u32>>) -> Result<usize, InsertError> {
         self.turns.take_locked();
         let _removing = self.lock_removing();
-        *self.shared.sweeping.change.write() = Change::To(new);
+        *self.shared.sweeping.change.write() = NewValues::Each(new);
         let begun = self.begin_update();
         let removed = begun.map(|[stashed, doubled]| self.sweep_all(stashed, doubled));
-        *self.shared.sweeping.change.write() = Change::Nothing;
+        *self.shared.sweeping.change.write() = NewValues::Same;
         removed.map(in_address_space)
     }
 
@@ -317,15 +316,14 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         // No other thread waits to replace the change: so this does not wait for a thread that waits for a stripe.
         let change = self.shared.sweeping.change.read();
         let mut splitting = self.shared.doubled.lock();
-        let _locked = self.lock_all();
-        // A lookup may have read the words before another copy of a pair was stored, and may read the pair that this
-        // sweep changes afterwards. Once for all pairs: whoever has stored the copy has done so before this call.
-        (0..self.versions().len()).for_each(|version| self.versions().bump(version));
+        let locked = self.lock_all();
         let changed = |bits: u32| self.changed_by(&change, bits.into()).map(|bits| bits as u32);
         let stashed = self.change_stashed(changed)?;
         // SeqCst: as in `clear`. The stores in the cells are not.
         fence(Ordering::SeqCst);
-        Ok([stashed, self.change_color(&mut splitting, |value| change.of(value))])
+        self.change_color();
+        drop(locked);
+        Ok([stashed, splitting.change_values(|value| change.of(value)).copies])
     }
 
     /// Sweeps all buckets, and returns the number of removed items: `stashed` copies were removed from the stash, and

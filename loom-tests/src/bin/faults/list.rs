@@ -81,14 +81,8 @@ pub const LIKELY: &[(&str, &str)] = &[
         "src/table/whole/generations.rs",
         "expiring::stamp_of_what expiring::stamp_if expiring::insert_of_what expiring::insert_beside_two expiring::stamp_and",
     ),
-    (
-        "src/table/growth/",
-        "growth::split_against_lookups order::insert_and_split order::split_that_drops",
-    ),
-    (
-        "src/table/buckets/growing.rs",
-        "growth::split_against_lookups order::insert_and_split order::split_that_drops",
-    ),
+    ("src/table/growth/", "growth::split_against_lookups order::insert_and_split"),
+    ("src/table/buckets/growing.rs", "growth::split_against_lookups order::insert_and_split"),
     (
         "src/table/items/lookup.rs",
         "kicks::kick_against_lookup order::inserts_then_lookups order::removals_then_lookups",
@@ -596,26 +590,32 @@ pub const FAULTS: &[Fault] = faults! {
         => SWEEP_AND_KICK;
     sweep_stripes: "a change of values unlocks its stripes in between"
         replace "else { usize::MAX }" with "else { LINES_AT_ONCE }" => "expiry::kick_beside_a_change_of_two_stripes";
-    sweep_bucket: "a sweep bumps no version"
-        without "self.versions().bump(self.geometry().version_group_in(at.place::<F>(slot)));"
+    sweep_bucket: "a sweep bumps no version where it removes"
+        replace "if new != Some(slot)" with "if new.is_some_and(|new| new != slot)"
         => "expiry::sweep_and_another_value";
-    begin_update: "values change without a bump"
-        without "(0..self.versions().len()).for_each(|version| self.versions().bump(version));"
+    sweep_bucket: "a sweep bumps no version where it changes a value"
+        replace "if new != Some(slot)" with "if new.is_none()"
         => "expiry::two_equal_pairs_beside_a_change";
+    change_stashed: "stashed values change without a bump"
+        without "(0..self.versions().len()).for_each(|version| self.versions().bump(version));"
+        => "expiry::two_equal_pairs_of_which_one_is_stashed";
     begin_update: "stashed values change while others write"
-        without "let _locked = self.lock_all();" => "expiry::going_back_beside_a_change";
-    change_color: "doubled entries keep their values"
-        replace "splitting.change_values(changed)" with "splitting.change_values(Some)"
-        => "expiry::doubled_entries_are_swept expiry::doubled_entries_are_changed";
+        replace "let locked = self.lock_all();" with "let locked = self.lock_stripes([0; 0]);"
+        => "expiry::going_back_beside_a_change";
+    remove_value_locked: "doubled entries are not forgotten"
+        replace "splitting.change_values(others)" with "splitting.change_values(Some)"
+        => "expiry::doubled_entries_are_swept";
+    begin_update: "doubled entries keep their values"
+        replace "splitting.change_values(|value| change.of(value))" with "splitting.change_values(Some)"
+        => "expiry::doubled_entries_are_changed";
     remove_value_locked: "a sweep leaves the stash out"
         replace "self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true)" with "0"
         => "expiry::stashed_value_beside_a_removal_of_another";
     remove_value_locked: "the color changes before the stash is swept"
         swap "let stashed = self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true);"
-        and "let doubled = self.change_color(&mut self.shared.doubled.lock(), others);"
-        => "expiry::going_back_beside_a_sweep";
+        and "self.change_color();" => "expiry::going_back_beside_a_sweep";
     update_values: "the color changes before the change is stored"
-        swap "*self.shared.sweeping.change.write() = Change::To(new);"
+        swap "*self.shared.sweeping.change.write() = NewValues::Each(new);"
         and "let begun = self.begin_update();" => "expiry::kick_beside_a_change";
     next: "a sweep of the stash goes on after the lines were replaced"
         replace "if seen.lines != lines" with "if seen.lines != lines && seen.lines == 0"

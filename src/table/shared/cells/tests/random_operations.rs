@@ -197,9 +197,9 @@ impl Modelled {
     }
 
     fn sweep(&mut self, (key, value): Item) {
-        let retires = |bits: u32| (bits >> 12) % 4 == u32::from(value) % 4;
+        let goes = |bits: u32| (bits >> 12) % 4 == u32::from(value) % 4;
         let mut seen = Progress::default();
-        let next = |cells: &Cells, seen: &mut Progress| cells.lock().next(seen, retires);
+        let next = |cells: &Cells, seen: &mut Progress| cells.lock().next(seen, goes);
         while let Some((at, place)) = next(&self.cells, &mut seen) {
             if at % 5 == 0 {
                 // As if another thread was faster: the entry is gone, and its cell may hold another one by now.
@@ -222,7 +222,7 @@ impl Modelled {
             }
         }
         self.cells.lock().forget_ways();
-        assert!(!self.copies.keys().any(|words| retires(words[0] as u32)));
+        assert!(!self.copies.keys().any(|words| goes(words[0] as u32)));
     }
 
     /// Refills the cells. Checks that choices depend on the entries alone.
