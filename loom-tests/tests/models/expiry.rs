@@ -153,9 +153,9 @@ growing_models! {
     ) => [maybe(remove_value(x1, 1))] || [replace(x, x1), split(1)], 600, 2;
     // x1 goes to the new bucket, and gets its new value before or after that.
     split_beside_a_change: [x1, x2] = ages_alone(one_split::<L>(0))
-        => [split(1)] || [age_values([[x1, x2]])], 40_000, 3, by_every_schedule;
+        => [split(1)] || [age_values([[x1, x2]])], 2000, 2;
     end_of_level_beside_a_change: [x1, x2] = ages_alone(one_split::<L>(1))
-        => [split(1)] || [age_values([[x1, x2]])], 27_000, 3, by_every_schedule;
+        => [split(1)] || [age_values([[x1, x2]])], 2000, 2;
     // Each of two stripes has two buckets. What was swept is not swept again for the kick.
     kick_beside_a_change_of_two_stripes: [x1, x2, new] = ages(two_stripes::<L>())
         => [insert(new)] || [age_values([[x1, x2]])], 300, 3, narrow;
