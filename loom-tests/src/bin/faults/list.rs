@@ -135,9 +135,8 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
     take "array.set_fewer_copies(at, found.copies - copies, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
     clear "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));":
         "Relaxed, not Release", "a lookup that misses what is cleared comes after the clear";
-    clear_what_goes "self.store_word(locked, split.old, split.stays, Ordering::SeqCst);":
-        "Release, not SeqCst",
-        "models about SeqCst make each Release store of a split SeqCst, for a reason that is said there";
+    begin_update "fence(Ordering::SeqCst);": "AcqRel, not SeqCst", NO_FENCE_OF_LOOM;
+    begin_update "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
     clock "Clock(self.shared.present.load(Ordering::SeqCst))":
         "Acquire, not SeqCst", ORDER_OF_CALLS;
     set_clock "self.shared.present.store(clock.bits(), Ordering::SeqCst);":
@@ -150,8 +149,7 @@ const ORDER_OF_CALLS: &str = "what it adds is about calls of which one returns b
 const SEQ_CST_OF_LOOM: &str = "in loom, the SeqCst loads of the version and of the words before it see all that \
     SeqCst stores have told, and so hide this";
 
-const NO_FENCE_OF_LOOM: &str =
-    "in loom, a fence orders no SeqCst load, so no model can show that `clear` needs one";
+const NO_FENCE_OF_LOOM: &str = "in loom, a fence orders no SeqCst load, so no model can show that `clear` and `update_values` need one";
 
 pub const FAULTS: &[Fault] = faults! {
     // Orderings of one of two reads: `orderings` weakens both together.
