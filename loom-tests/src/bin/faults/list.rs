@@ -283,12 +283,12 @@ pub const FAULTS: &[Fault] = faults! {
     last_hop_locked: "an insert_if_absent that kicks does not look again"
         replace "self.in_buckets(key, with_value)" with "false" => "unique::two_of_one_item_that_kick";
     hop: "a middle hop locks only the bucket that it leaves"
-        replace "let (locked, buckets) = self.lock(places, self.locate(places));"
+        replace "let (locked, buckets) = self.lock_to_move(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
         => "races::two_hops_into_a_bucket_that_others_use";
     last_hop: "the last hop locks only the bucket that it fills"
-        replace "let (locked, buckets) = self.lock(hop_places, buckets);"
+        replace "let (locked, buckets) = self.lock_to_move(hop_places, buckets);"
         with "let locked = self.lock_stripes([buckets[1].number()]);" => REMOVALS;
     change_seen: "a removal locks no stripe"
         replace "self.lock([place], [seen.bucket]);" with "(self.lock_stripes([0; 0]), self.locate([place]));"
@@ -325,7 +325,7 @@ pub const FAULTS: &[Fault] = faults! {
 
     // The last resort, after too many optimistic attempts.
     change_slow: "the last resort of a removal locks one of its stripes"
-        replace "let (locked, buckets) = self.lock(places, self.locate(places));"
+        replace "let (locked, buckets) = self.lock_to_move(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
         => "last_resort::removal_overtaken_in_every_attempt";
@@ -377,8 +377,8 @@ pub const FAULTS: &[Fault] = faults! {
     store: "an insert does not compute its bucket again"
         replace "if B::GROWS {" with "if false {" => "growth::insert_of_what_goes";
     last_hop: "the last hop does not compute the bucket again that it fills"
-        replace "let (locked, buckets) = self.lock(hop_places, buckets);"
-        with "let (locked, [from, _]) = self.lock(hop_places, buckets);
+        replace "let (locked, buckets) = self.lock_to_move(hop_places, buckets);"
+        with "let (locked, [from, _]) = self.lock_to_move(hop_places, buckets);
                     let buckets = [from, buckets[1]];"
         => "growth::kick_into_the_bucket_that_is_split";
 
