@@ -49,7 +49,8 @@ use crate::table::placing::geometry::Place;
 use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, State, Table};
 
-/// The number of stripes that are swept under one set of locks: those of the buckets of a cache line. One in models.
+/// The number of stripes that are swept under one set of locks, a power of two: those of the buckets of a cache line. One
+/// in models.
 const SWEPT_AT_ONCE: usize =
     if cfg!(any(coucal_model, all(loom, feature = "loom"))) { 1 } else { 8 };
 
@@ -168,7 +169,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     #[inline(never)]
     pub(in crate::table) fn sweep_stripe_of(self, bucket: usize) {
         let stripe = self.stripes().of(bucket);
-        self.sweep_stripes(stripe - stripe % SWEPT_AT_ONCE);
+        self.sweep_stripes(stripe & !(SWEPT_AT_ONCE - 1));
     }
 
     /// Sweeps the buckets of [`SWEPT_AT_ONCE`] stripes from `first` on, unless the latest sweep has reached them.
