@@ -210,12 +210,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Sweeps these buckets, whose stripes are locked.
-    fn sweep_line(
-        self,
-        locked: &Locked<'_, UpTo<'_, SWEPT_AT_ONCE>>,
-        line: Range<usize>,
-        change: &NewValues,
-    ) {
+    fn sweep_line<G>(self, locked: &Locked<'_, G>, line: Range<usize>, change: &NewValues) {
         let word = self.buckets.words();
         // The lines are too far from each other for the processor to foresee them.
         let ahead = line.start + LINES_AHEAD * self.stripes().len();
@@ -290,7 +285,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Does the work of `remove_value`, while the caller holds the removal mutex.
     pub(in crate::table) fn remove_value_locked(self, value: u32) -> u64 {
         *self.shared.sweeping.change.write() = NewValues::Without(value);
-        let others = |other| (other != value).then_some(other);
+        let others = |other: u32| (other != value).then_some(other);
         let stashed = self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true);
         let mut splitting = self.shared.doubled.lock();
         self.change_color();
