@@ -7,8 +7,9 @@ use bytemuck::Pod;
 
 /// Returns one of two values, in place of a branch that no processor could predict (Rust 1.88).
 ///
-/// Both values are computed before the choice, so the compiler makes a conditional move of it: by callgrind's count, the
-/// operations have as many branches as with the function of the standard library. The compiler may still make a branch.
+/// Both values are computed before the choice, so the compiler makes a conditional move of it: by callgrind's count,
+/// the operations have as many branches as with the function of the standard library. The compiler may still make a
+/// branch.
 #[inline(always)]
 pub(crate) fn select_unpredictable<T: Copy>(condition: bool, yes: T, no: T) -> T {
     if condition { yes } else { no }

@@ -2,8 +2,8 @@
 //! cache.
 //!
 //! None of them can do harm: they take plain values or live references. The instructions on lanes belong to SSE2, which
-//! every x86-64 processor has; the others are hints. (In later releases of Rust, a function with `#[target_feature]` calls
-//! the instructions on lanes without `unsafe`.)
+//! every x86-64 processor has; the others are hints. (In later releases of Rust, a function with `#[target_feature]`
+//! calls the instructions on lanes without `unsafe`.)
 
 #![allow(clippy::cast_possible_wrap, reason = "lanes have no sign")]
 #![allow(unsafe_code, reason = "a third off the time of a batch and a sixth off that of a lookup")]
@@ -128,7 +128,8 @@ fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> __m128
             16 => _mm_add_epi16(difference, ones),
             _ => _mm_add_epi32(difference, ones),
         };
-        // The bits beyond the lowest bit that differs. In a ring that matches, the leading 1 is no higher than that bit.
+        // The bits beyond the lowest bit that differs. In a ring that matches, the leading 1 is no higher than that
+        // bit.
         let known_beyond = _mm_andnot_si128(_mm_xor_si128(difference, less), known);
         let mut besides = _mm_andnot_si128(rings, _mm_xor_si128(words, broadcast::<BITS>(core)));
         if let Some(mask) = mask {

@@ -162,8 +162,8 @@ impl Header {
         Self::decode_as::<false>(bytes)
     }
 
-    /// As `decode`, for bytes that the caller trusts: checks only that lookups in the table are possible, whatever it was
-    /// built for.
+    /// As `decode`, for bytes that the caller trusts: checks only that lookups in the table are possible, whatever it
+    /// was built for.
     // Always inlined: a call would copy the header twice, and a view may be opened for each lookup.
     #[inline(always)]
     pub(crate) fn decode_trusted(bytes: &[u8]) -> Result<Self, Error> {

@@ -101,8 +101,8 @@ pub trait Placing: Copy + Send + Sync {
         None
     }
 
-    /// Returns the entry of a key in the words of a maplet, if there is exactly one, with any value. `below` is a mask of
-    /// all bits of a slot below its value.
+    /// Returns the entry of a key in the words of a maplet, if there is exactly one, with any value. `below` is a mask
+    /// of all bits of a slot below its value.
     fn only_of_key<F: Encoding>(read: Read<F, Self>, below: u64) -> Matches<F>;
 
     /// Returns the longest entry of the item, with its value, in each word: the entry that knows the most bits of its

@@ -8,9 +8,9 @@
 //!
 //! **Insert.** A stamp is read under the stripe under which it is stored. So a writer that stops before it has the
 //! stripe reads the stamp later. A writer that stops while it holds the stripe stops the next `advance`, which sweeps
-//! this stripe (see [`sweep`](super::sweep)). So it stores the stamp of the present generation, or of the one before. An older stamp of the item is replaced, in one store under the stripe. The
-//! decision that the item has no entry is made under both stripes, as in `insert_if_absent`: so an item that was seen
-//! within the window has one entry.
+//! this stripe (see [`sweep`](super::sweep)). So it stores the stamp of the present generation, or of the one before.
+//! An older stamp of the item is replaced, in one store under the stripe. The decision that the item has no entry is
+//! made under both stripes, as in `insert_if_absent`: so an item that was seen within the window has one entry.
 //!
 //! An insert that finds the present stamp takes no lock. It reads the clock before the words: so it has seen the
 //! removal of the entries that got the same stamp N generations ago. It reads the clock again after the words: if the

@@ -5,8 +5,8 @@
 //!
 //! **Invariant:** an entry that is in the table all the time during a sweep is changed exactly once.
 //!
-//! Each sweep has a *color*, 0 or 1, which is not the color of the sweep before. Each stripe has the color of the latest
-//! sweep that has swept its buckets.
+//! Each sweep has a *color*, 0 or 1, which is not the color of the sweep before. Each stripe has the color of the
+//! latest sweep that has swept its buckets.
 //!
 //! **The rule:** an entry moves only while both of its stripes have the color of the latest sweep. A thread that would
 //! move an entry (by a kick, by a split, or back from the stash) looks at the colors while it holds the stripes. If a
@@ -20,8 +20,8 @@
 //! 2. sweeps the stash (see below);
 //! 3. stores the new color and changes the counts of doubled entries, while it holds the growth mutex. So when a later
 //!    split doubles an entry, the entry has its new value;
-//! 4. sweeps the stripes that have the old color, [`SWEPT_AT_ONCE`] of them at a time, under their locks, and then gives
-//!    them the new color.
+//! 4. sweeps the stripes that have the old color, [`SWEPT_AT_ONCE`] of them at a time, under their locks, and then
+//!    gives them the new color.
 //!
 //! **The color is certain.** A thread that holds a stripe with the new color has synchronized with the thread that gave
 //! the stripe its color, and so it sees the new color of the sweep. A thread that still sees the old one holds only
@@ -29,8 +29,8 @@
 //!
 //! **The stash.** No entry moves from a bucket to the stash. A sweep that only removes a value takes its entries out of
 //! the stash one by one, before step 3: one that goes back to a bucket meanwhile is swept there. Any other sweep holds
-//! all stripes while it does step 2 and stores the color. So from then on all stashed entries have their new values, and they go back
-//! only to buckets that are swept.
+//! all stripes while it does step 2 and stores the color. So from then on all stashed entries have their new values,
+//! and they go back only to buckets that are swept.
 //!
 //! An entry that is stored, or gets another value, during a sweep is changed if its bucket is swept afterwards.
 
@@ -49,8 +49,8 @@ use crate::table::placing::geometry::Place;
 use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, State, Table};
 
-/// The number of stripes that are swept under one set of locks, a power of two: those of the buckets of a cache line. One
-/// in models.
+/// The number of stripes that are swept under one set of locks, a power of two: those of the buckets of a cache line.
+/// One in models.
 const SWEPT_AT_ONCE: usize =
     if cfg!(any(coucal_model, all(loom, feature = "loom"))) { 1 } else { 8 };
 
