@@ -112,9 +112,9 @@ models_of_three! {
         => [increment(x1, [Some(1), Some(2)])] || [age_values([[x1, x2]])], 300, 2;
     // There are two equal pairs before the first of them changes. A pair that was missed is not found later.
     two_equal_pairs_beside_a_change: [x1, x2] = adding(
-        leaves(Maplets::<L>::new(4), (0, 3), 3), |s, [_, x1]| [x1, s.with_value(x1, 2)],
+        leaves(Maplets::<L>::new(4), (0, 3), 0), |s, [_, x1]| [x1, s.with_value(x1, 2)],
     ) => [insert(x1), age_values([[x1, x2]; 2])]
-        || [maybe(contains(x1.swapped())), maybe(contains(x1.swapped()))], 300, 2;
+        || [maybe(contains_pair(x1.swapped())), maybe(contains_pair(x1.swapped()))], 300, 2;
     two_equal_pairs_of_which_one_is_stashed: [x1, x2] = adding(
         items(Maplets::<L>::new(4), [(0, 3)]), |s, [x]| {
             let x1 = s.with_value(x, 1);
@@ -122,7 +122,7 @@ models_of_three! {
             [x1, s.with_value(x1, 2)]
         },
     ) => [insert(x1), age_values([[x1, x2]; 2])]
-        || [maybe(contains(x1)), maybe(contains(x1))], 300, 2;
+        || [maybe(contains_pair(x1)), maybe(contains_pair(x1))], 300, 2;
     // Two sweeps: one after the other.
     two_changes: [x1, x2, new] = ages(one_kick::<L>(0, 1, 3))
         => [maybe(remove_value(x2, 1)), insert(new)] || [age_values([[x1, x2]])], 160, 2;

@@ -625,9 +625,8 @@ pub const FAULTS: &[Fault] = faults! {
         without "let _removing = self.lock_removing();" => "expiry::two_sweeps";
     update_values: "two sweeps run at a time"
         without "let _removing = self.lock_removing();" => "expiry::two_changes";
-    clear: "a clear runs beside a sweep"
-        without "let _removing = self.lock_removing();"
-        => "expiry::clear_beside_a_sweep_of_doubled_entries";
+    clear: "a clear runs beside a merge"
+        without "let _removing = self.lock_removing();" => "voids::merge_beside_a_clear";
     hold: "a snapshot ends in the middle of a sweep"
         replace "self.lock_removing()" with "Box::leak(Box::new(crate::sync::Mutex::new(()))).lock()"
         => "expiry::snapshot_beside_a_sweep_of_doubled_entries";
