@@ -107,14 +107,14 @@ models_of_three! {
         => [remove(x)] || [age_values([[x1, x2]])], 280, 2;
     // The value is replaced beside the sweep: the change comes before or after that, in a bucket and in the stash.
     update_beside_a_change: [x1, x2, _] = ages(one_kick::<L>(0, 1, 3))
-        => [increment(x1, [Some(1), Some(2)])] || [age_values([[x1, x2]])], 300, 2;
+        => [increment(x1, [Some(1), Some(2)])] || [age_values([[x1, x2]])], 400, 2;
     update_of_a_stashed_value_beside_a_change: [x1, x2, _] = ages(goes_back::<L>())
-        => [increment(x1, [Some(1), Some(2)])] || [age_values([[x1, x2]])], 300, 2;
+        => [increment(x1, [Some(1), Some(2)])] || [age_values([[x1, x2]])], 4500, 2;
     // There are two equal pairs before the first of them changes. A pair that was missed is not found later.
     two_equal_pairs_beside_a_change: [x1, x2] = adding(
         leaves(Maplets::<L>::new(4), (0, 3), 0), |s, [_, x1]| [x1, s.with_value(x1, 2)],
     ) => [insert(x1), age_values([[x1, x2]; 2])]
-        || [maybe(contains_pair(x1.swapped())), maybe(contains_pair(x1.swapped()))], 300, 2;
+        || [maybe(contains_pair(x1.swapped())), maybe(contains_pair(x1.swapped()))], 6000, 2;
     two_equal_pairs_of_which_one_is_stashed: [x1, x2] = adding(
         items(Maplets::<L>::new(4), [(0, 3)]), |s, [x]| {
             let x1 = s.with_value(x, 1);
@@ -122,7 +122,7 @@ models_of_three! {
             [x1, s.with_value(x1, 2)]
         },
     ) => [insert(x1), age_values([[x1, x2]; 2])]
-        || [maybe(contains_pair(x1)), maybe(contains_pair(x1))], 300, 2;
+        || [maybe(contains_pair(x1)), maybe(contains_pair(x1))], 7000, 2;
     // Two sweeps: one after the other.
     two_changes: [x1, x2, new] = ages(one_kick::<L>(0, 1, 3))
         => [maybe(remove_value(x2, 1)), insert(new)] || [age_values([[x1, x2]])], 160, 2;
@@ -153,19 +153,19 @@ growing_models! {
     ) => [maybe(remove_value(x1, 1))] || [replace(x, x1), split(1)], 600, 2;
     // x1 goes to the new bucket, and gets its new value before or after that.
     split_beside_a_change: [x1, x2] = ages_alone(one_split::<L>(0))
-        => [split(1)] || [age_values([[x1, x2]])], 2000, 2;
+        => [split(1)] || [age_values([[x1, x2]])], 2400, 2;
     end_of_level_beside_a_change: [x1, x2] = ages_alone(one_split::<L>(1))
-        => [split(1)] || [age_values([[x1, x2]])], 2000, 2;
+        => [split(1)] || [age_values([[x1, x2]])], 1800, 2;
     // Each of two stripes has two buckets. What was swept is not swept again for the kick.
     kick_beside_a_change_of_two_stripes: [x1, x2, new] = ages(two_stripes::<L>())
-        => [insert(new)] || [age_values([[x1, x2]])], 300, 3, narrow;
+        => [insert(new)] || [age_values([[x1, x2]])], 2000, 3, narrow;
     kick_beside_a_sweep_of_two_stripes: [x1, new] = two_stripes::<L>()
-        => [insert(new)] || [remove_value(x1, 1)], 300, 3, narrow;
+        => [insert(new)] || [remove_value(x1, 1)], 2400, 3, narrow;
     // A void entry is doubled beside the change of its value: both parts have the new value, and are one item.
     doubled_beside_a_change: [x1, x2] = ages_alone(one_void_of_1::<L>())
-        => [split(1)] || [age_values([[x1, x2]]), remove_value(x2, 1)], 600, 1;
+        => [split(1)] || [age_values([[x1, x2]]), remove_value(x2, 1)], 1300, 1;
     doubled_entries_are_changed: [x1, x2] = ages_alone(one_void_of_1::<L>())
-        => [split(1), age_values([[x1, x2]]), remove_value(x2, 1)] || [maybe(contains(x1))], 600, 1;
+        => [split(1), age_values([[x1, x2]]), remove_value(x2, 1)] || [maybe(contains(x1))], 5500, 1;
     // The table is cleared while doubled entries are removed. `len` is right for items that come later.
     clear_beside_a_sweep_of_doubled_entries: [x] = one_void::<L>()
         => [split(1), maybe(remove_value(x, 1)), insert(x)] || [clear()], 130, 2;

@@ -83,7 +83,7 @@ models_of_three! {
     // One thread ends a generation, and looks for the item that the other inserts; the other looks for the item that
     // was forgotten.
     advance_and_insert_then_lookups = check_unrecorded(
-        leaves_and_other(Maplets::<L>::new(4).generations(4)), 400,
+        leaves_and_other(Maplets::<L>::new(4).generations(4)), 480,
         [(|t, _| t.advance() == 1, Thread::contains, false),
             (Thread::insert, Thread::contains, true)],
     );

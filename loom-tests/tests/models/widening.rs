@@ -103,7 +103,7 @@ growing_models! {
             s.store(0, &[x1]).store(2, &[y1]);
             [x1, s.with_value(x1, 2), y1, s.with_value(y1, 2)]
         },
-    ) => [widen()] || [age_values([[x1, x2], [y1, y2]])], 20, 3, narrow;
+    ) => [widen()] || [age_values([[x1, x2], [y1, y2]])], 1200, 3, narrow;
     lookup_that_a_flag_orders = ordered_by_a_flag::<L>(items(two_buckets::<L>(), [(0, 1)]), 650, 3);
     // The lookup has the newest words. It must not take an old version for one of a group without stashed entries.
     lookup_of_what_is_stashed_that_a_flag_orders = ordered_by_a_flag::<L>(no_room::<L>(), 1200, 2);
