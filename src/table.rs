@@ -41,10 +41,10 @@ pub(crate) use self::items::update::NewValue;
 use self::placing::entry::Values;
 pub(crate) use self::placing::geometry::{Geometry, Key, Place};
 pub(crate) use self::placing::{Bucket, FixedPlacing, GrowingPlacing, Placing, Read, Sizes};
-use self::shared::Shared;
 pub(crate) use self::shared::cells::{CellWords, MAX_COPIES, Stashed, prefix};
 pub(crate) use self::shared::doubled::{Counted, Counts};
 use self::shared::doubled::{Doubled, DoubledOf};
+use self::shared::{Shared, Sweeping};
 use crate::error::InsertError;
 use crate::layout::{Encoding, LayoutId, Slot};
 use crate::sizing::Sizing;
@@ -156,6 +156,7 @@ impl<B: Buckets> State<B> {
             promised_rate: f64::INFINITY,
             shared: TryBox::try_new(CachePadded::new(Shared::new(
                 Doubled::try_new(B::GROWS, doubled_of)?,
+                Sweeping::try_new(B::Values::ANY)?,
                 buckets::versions::groups_of(max_buckets),
             )))?,
             turns: Turns::new(),

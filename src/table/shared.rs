@@ -10,7 +10,7 @@ use self::doubled::Doubled;
 use self::shards::Shards;
 use super::buckets::growing::Chunks;
 use super::whole::sweep::NewValues;
-use crate::sync::memory::TryBox;
+use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Mutex, RwLock};
 
 /// The shared state besides the words and their counters. It has cache lines of its own: a thread that counts must not
@@ -28,13 +28,13 @@ pub(in crate::table) struct Shared {
 
 impl Shared {
     /// Returns the shared state of an empty table whose items are in `groups` version groups.
-    pub(in crate::table) fn new(doubled: Doubled, groups: usize) -> Self {
+    pub(in crate::table) fn new(doubled: Doubled, sweeping: Sweeping, groups: usize) -> Self {
         Self {
             inconclusive: AtomicU64::new(0),
             doubled,
             mirror: Mirror::default(),
             stash: Shards::new(groups),
-            sweeping: Sweeping::default(),
+            sweeping,
             present: AtomicU64::new(0),
         }
     }
@@ -50,16 +50,41 @@ pub(in crate::table) struct Mirror {
     pub(in crate::table) words: RwLock<Option<TryBox<Chunks>>>,
 }
 
-/// The latest [sweep](super::whole::sweep).
-#[derive(Default)]
+/// The removal mutex, and the latest [sweep](super::whole::sweep).
 pub(in crate::table) struct Sweeping {
     /// The removal mutex. The thread that sweeps, merges, clears the table, or ends a snapshot holds it. It is locked
     /// before the growth mutex, and before any stripe.
     pub(in crate::table) removing: Mutex<()>,
+    /// `None` in a table without values. In a box of its own: the cache line of [`Shared`] is full.
+    latest: Option<TryBox<Sweep>>,
+}
+
+/// The latest sweep of a table.
+#[derive(Default)]
+pub(in crate::table) struct Sweep {
     /// The change of the values. A thread does not wait for it while it holds a stripe.
     pub(in crate::table) change: RwLock<NewValues>,
     /// The color of the sweep: 0 or 1.
     pub(in crate::table) color: AtomicU64,
     /// The number of entries that were removed from buckets.
     pub(in crate::table) removed: AtomicU64,
+}
+
+impl Sweeping {
+    /// Allocates what a sweep needs if the table has values.
+    pub(in crate::table) fn try_new(has_values: bool) -> Result<Self, NoMemory> {
+        let latest = has_values.then(|| TryBox::try_new(Sweep::default())).transpose()?;
+        Ok(Self { removing: Mutex::new(()), latest })
+    }
+
+    /// Returns the latest sweep. The table has values.
+    #[inline]
+    pub(in crate::table) fn latest(&self) -> &Sweep {
+        self.latest.as_deref().expect("a table with values")
+    }
+
+    /// Returns the bytes on the heap.
+    pub(in crate::table) fn bytes_for(has_values: bool) -> usize {
+        if has_values { size_of::<Sweep>() } else { 0 }
+    }
 }

@@ -9,8 +9,8 @@ use crate::table::buckets::growing::GrowingBuckets;
 use crate::table::placing::Sizes;
 use crate::table::placing::entry::Values;
 use crate::table::placing::rates::{false_positive_rate, power_of_half, sum_over_slots};
-use crate::table::shared::Shared;
 use crate::table::shared::doubled::{Counts, Doubled};
+use crate::table::shared::{Shared, Sweeping};
 use crate::table::{Buckets, State, Table};
 
 impl<B: Buckets> State<B> {
@@ -139,13 +139,15 @@ impl<B: Buckets> State<B> {
         self.buckets.heap_bytes()
             + size_of_val(&*self.shared)
             + self.shared.doubled.heap_bytes()
+            + Sweeping::bytes_for(B::Values::ANY)
             + self.stash_bytes()
     }
 
     /// Returns the most bytes that a table of `buckets` buckets uses on the heap, without a stash.
     pub(crate) fn bytes_for(Sizing { initial, buckets: most, .. }: Sizing, buckets: u64) -> u64 {
         let of_shared = size_of::<CachePadded<Shared>>() as u64;
-        let beside = of_shared + Doubled::bytes_for(B::GROWS) as u64;
+        let of_boxes = Doubled::bytes_for(B::GROWS) + Sweeping::bytes_for(B::Values::ANY);
+        let beside = of_shared + of_boxes as u64;
         B::bytes_for(initial, buckets, most).saturating_add(beside)
     }
 }

@@ -93,7 +93,7 @@ impl<B: Buckets> State<B> {
     #[inline]
     fn color(&self) -> u64 {
         // Relaxed: for the reason given above, under "The color is certain".
-        self.shared.sweeping.color.load(Ordering::Relaxed)
+        self.shared.sweeping.latest().color.load(Ordering::Relaxed)
     }
 
     /// Returns one of these buckets, whose stripes are locked, that the latest sweep has not reached.
@@ -113,7 +113,7 @@ impl<B: Buckets> State<B> {
     /// Changes the color: a sweep of the buckets begins. The caller holds the removal mutex and the growth mutex.
     fn change_color(&self) {
         // Relaxed: as in `color`.
-        self.shared.sweeping.color.store(1 - self.color(), Ordering::Relaxed);
+        self.shared.sweeping.latest().color.store(1 - self.color(), Ordering::Relaxed);
     }
 
     /// Counts no more doubled entries than there are entries.
@@ -175,7 +175,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// Sweeps the buckets of [`SWEPT_AT_ONCE`] stripes from `first` on, unless the latest sweep has reached them.
     fn sweep_stripes(self, first: usize) {
         // Before the stripes are locked: the change is not replaced while this thread may use it.
-        let change = self.shared.sweeping.change.read();
+        let change = self.shared.sweeping.latest().change.read();
         // A removal unlocks the stripes in between, since an entry cannot be removed twice. No entry gets to a bucket
         // that was swept: from then on, a thread that holds one of these stripes sees the new color.
         let at_once = if let NewValues::Without(_) = *change { LINES_AT_ONCE } else { usize::MAX };
@@ -228,7 +228,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let removed: usize = goes.map(|bucket| self.sweep_bucket(locked, bucket, changed)).sum();
         if removed > 0 {
             // Relaxed: the thread that reads it has locked the stripes afterwards.
-            self.shared.sweeping.removed.fetch_add(removed as u64, Ordering::Relaxed);
+            self.shared.sweeping.latest().removed.fetch_add(removed as u64, Ordering::Relaxed);
         }
     }
 
@@ -284,7 +284,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// Does the work of `remove_value`, while the caller holds the removal mutex.
     pub(in crate::table) fn remove_value_locked(self, value: u32) -> u64 {
-        *self.shared.sweeping.change.write() = NewValues::Without(value);
+        *self.shared.sweeping.latest().change.write() = NewValues::Without(value);
         let others = |other: u32| (other != value).then_some(other);
         let stashed = self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true);
         let mut splitting = self.shared.doubled.lock();
@@ -299,10 +299,10 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     pub(crate) fn update_values(self, new: Vec<Option<u32>>) -> Result<usize, InsertError> {
         self.turns.take_locked();
         let _removing = self.lock_removing();
-        *self.shared.sweeping.change.write() = NewValues::Each(new);
+        *self.shared.sweeping.latest().change.write() = NewValues::Each(new);
         let begun = self.begin_update();
         let removed = begun.map(|[stashed, doubled]| self.sweep_all(stashed, doubled));
-        *self.shared.sweeping.change.write() = NewValues::Same;
+        *self.shared.sweeping.latest().change.write() = NewValues::Same;
         removed.map(in_address_space)
     }
 
@@ -310,7 +310,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// removed, and how many doubled copies are removed.
     fn begin_update(self) -> Result<[u64; 2], InsertError> {
         // No other thread waits to replace the change: so this does not wait for a thread that waits for a stripe.
-        let change = self.shared.sweeping.change.read();
+        let change = self.shared.sweeping.latest().change.read();
         let mut splitting = self.shared.doubled.lock();
         let locked = self.lock_all();
         let changed = |bits: u32| self.changed_by(&change, bits.into()).map(|bits| bits as u32);
@@ -326,7 +326,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// `doubled` copies are not items of their own.
     fn sweep_all(self, stashed: u64, doubled: u64) -> u64 {
         let changes = |first: &usize| {
-            let change = self.shared.sweeping.change.read();
+            let change = self.shared.sweeping.latest().change.read();
             let slots = self
                 .lines_of(*first, 0)
                 .flatten()
@@ -346,7 +346,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             }
         }
         // Other threads add to it only while they sweep.
-        let removed = self.shared.sweeping.removed.swap(0, Ordering::Relaxed);
+        let removed = self.shared.sweeping.latest().removed.swap(0, Ordering::Relaxed);
         self.limit_doubled();
         (stashed + removed).saturating_sub(doubled)
     }

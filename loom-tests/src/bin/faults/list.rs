@@ -584,7 +584,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.lock_stripes(buckets)" with "self.lock_stripes([0; 0])"
         => "expiry::sweep_beside_a_kick_of_another";
     sweep_line: "entries that a sweep removes are not counted"
-        without "self.shared.sweeping.removed.fetch_add(removed as u64, Ordering::Relaxed);"
+        without "self.shared.sweeping.latest().removed.fetch_add(removed as u64, Ordering::Relaxed);"
         => SWEEP_AND_KICK;
     sweep_stripes: "a change of values unlocks its stripes in between"
         replace "else { usize::MAX }" with "else { LINES_AT_ONCE }" => "expiry::kick_beside_a_change_of_two_stripes";
@@ -613,7 +613,7 @@ pub const FAULTS: &[Fault] = faults! {
         swap "let stashed = self.sweep_stash(|bits| self.value_in(bits.into()) == value, |_| true);"
         and "self.change_color();" => "expiry::going_back_beside_a_sweep";
     update_values: "the color changes before the change is stored"
-        swap "*self.shared.sweeping.change.write() = NewValues::Each(new);"
+        swap "*self.shared.sweeping.latest().change.write() = NewValues::Each(new);"
         and "let begun = self.begin_update();" => "expiry::kick_beside_a_change";
     next: "a sweep of the stash goes on after the lines were replaced"
         replace "if seen.lines != lines" with "if seen.lines != lines && seen.lines == 0"
