@@ -233,8 +233,8 @@ pub trait Encoding: Copy + Send + Sync + 'static {
         Self::either_holds([self, Self::EMPTY], slot, None)
     }
 
-    /// Returns whether a slot in use, of either word, equals `slot`. If there is a mask, only its bits are compared:
-    /// all bits below a value.
+    /// Returns whether a slot in use, of either word, equals `slot`. If there is a mask, only its bits are compared. If
+    /// `slot` has none of these bits, the answer may be `true` for a free slot.
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool;
 
     /// Returns the values of those slots in use of each word that agree with `bits` in the bits of the mask: all bits
@@ -508,6 +508,11 @@ mod tests {
         // With values: each slot has a bit that is set below its value.
         for value_bits in [1, 3, F::BITS - 5] {
             let mask = (1 << (F::BITS - value_bits)) - 1;
+            // The bits of the value alone.
+            let value = ((1 << F::BITS) - 1) ^ mask;
+            let has_value = model.iter().any(|held| (held ^ fingerprint) & value == 0);
+            let found = F::either_holds([word, F::EMPTY], slot, Some(value));
+            assert!(found == has_value || found && fingerprint & value == 0, "{model:x?}");
             if model.iter().chain([&fingerprint]).any(|held| held & mask == 0) {
                 continue;
             }

@@ -11,16 +11,19 @@ use self::rates::weight;
 pub(crate) use self::rates::{false_positive_rate, false_positive_rate_of_grown};
 use crate::error::Error;
 use crate::layout::{self, LayoutId, Properties};
+use crate::table::SEGMENT;
 
 /// The maximum number of stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 pub(crate) const MAX_STRIPES: usize = 4096;
 
 /// The maximum number of slots of a table, just below 2^44. The format of snapshots fixes this number: no header states
 /// more slots, and the header of a growing table without a maximum states this number.
-const MAX_SLOTS: u64 = 4096 * ((1 << 32) - 9);
+const MAX_SLOTS: u64 = (1 << 44) - (1 << 21);
 
-// Each stripe counts its slots in use in 32 bits, and some stripes have one bucket more than the others.
-const _: () = assert!(MAX_SLOTS / MAX_STRIPES as u64 + layout::MAX_SLOTS as u64 <= u32::MAX as u64);
+// Each stripe counts its slots in use in 32 bits, and some stripes have one segment more than the others.
+const _: () = assert!(
+    MAX_SLOTS / MAX_STRIPES as u64 + (SEGMENT * layout::MAX_SLOTS) as u64 <= u32::MAX as u64
+);
 
 /// The minimum initial number of buckets of a growing table: fewer buckets form too few pairs.
 const MIN_FIRST: u64 = 32;

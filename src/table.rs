@@ -35,6 +35,7 @@ use crossbeam_utils::CachePadded;
 pub(crate) use self::buckets::Buckets;
 pub(crate) use self::buckets::fixed::FixedBuckets;
 pub(crate) use self::buckets::growing::GrowingBuckets;
+pub(crate) use self::buckets::stripes::SEGMENT;
 use self::buckets::stripes::{All, Locked, Stripes, UpTo};
 use self::buckets::versions::Versions;
 pub(crate) use self::items::update::NewValue;

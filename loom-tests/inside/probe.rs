@@ -489,11 +489,11 @@ pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
     split.expect("memory for a model")
 }
 
-/// Gives a growing table two stripes and two versions, before anything is stored in it.
-pub fn narrow<M: Subject>(shared: &M::Shared) {
+/// Gives a growing table this number of stripes and of versions, before anything is stored in it.
+pub fn narrow<M: Subject>(shared: &M::Shared, stripes: usize) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
-    let control = Control::try_new(2, table.max_buckets()).expect("memory for a model");
+    let control = Control::try_new(stripes, table.max_buckets()).expect("memory for a model");
     // loom lets a `SeqCst` load read a store that is not `SeqCst`, whatever was stored since. So the directory that
     // threads find is stored in the same way as the one that replaces it.
     let words = growing.chunks().try_longer(table.buckets.reached()).expect("memory for a model");

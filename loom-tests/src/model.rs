@@ -64,7 +64,8 @@ pub struct Setup<M: Subject> {
     merged: Vec<Item>,
     /// The number of generations; 0 in a table without generations.
     generations: u32,
-    narrow: bool,
+    /// The number of stripes and of versions, if it is not the usual one.
+    stripes: Option<usize>,
     exact_seq_cst: bool,
     cells_of_two_words: bool,
     every_schedule: bool,
@@ -104,7 +105,7 @@ impl<M: Subject> Setup<M> {
             stashed: Vec::new(),
             merged: Vec::new(),
             generations: 0,
-            narrow: false,
+            stripes: None,
             exact_seq_cst: false,
             cells_of_two_words: false,
             every_schedule: false,
@@ -124,7 +125,13 @@ impl<M: Subject> Setup<M> {
     /// Gives the table two stripes and two versions, until a thread [widens](Thread::widen) it.
     #[must_use]
     pub fn narrow(self) -> Self {
-        Self { narrow: true, ..self }
+        Self { stripes: Some(2), ..self }
+    }
+
+    /// Gives the table one stripe and one version.
+    #[must_use]
+    pub fn on_one_stripe(self) -> Self {
+        Self { stripes: Some(1), ..self }
     }
 
     /// Returns a new item whose lookups read bucket `first`, then bucket `second`. Four items in a row have four
@@ -664,8 +671,8 @@ impl<M: Subject> Model<M> {
     fn new(setup: &Arc<Setup<M>>) -> Self {
         let Setup { began_with, greatest, generations, .. } = **setup;
         let shared = Arc::new(probe::empty::<M>(began_with, greatest, generations));
-        if setup.narrow {
-            probe::narrow::<M>(&shared);
+        if let Some(stripes) = setup.stripes {
+            probe::narrow::<M>(&shared, stripes);
         }
         let splits = setup.buckets - setup.began_with;
         assert_eq!(probe::split::<M>(&shared, splits), splits);

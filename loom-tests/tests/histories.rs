@@ -1,5 +1,8 @@
 //! Histories of tiny tables, recorded on the real machine, and checked by the checker of the models.
 //!
+//! With `RUSTFLAGS="--cfg coucal_short_segments"`, the buckets of such a table have different stripes; otherwise one
+//! stripe.
+//!
 //! A short run by default; `COUCAL_STRESS_HISTORIES` sets the number of histories per layout.
 #![cfg(not(loom))]
 

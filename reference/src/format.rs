@@ -389,7 +389,7 @@ pub fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 const MOST_COPIES: u128 = (1 << 25) - 1;
 
 /// No table has more slots.
-pub const MOST_SLOTS: u64 = 4096 * ((1 << 32) - 9);
+pub const MOST_SLOTS: u64 = (1 << 44) - (1 << 21);
 
 /// The number of buckets of a table of fixed size that holds `items`; `None` if they are too many.
 pub fn size(items: u64, Layout { slots, scatter, load, .. }: Layout) -> Option<u64> {

@@ -143,7 +143,7 @@ fn no_memory_for_promises() {
     // It may grow to 128 TB; but the words that it has now do not arrive.
     let builder = Layout::named("Fp32x2").filters();
     let filter = builder.capacity(1).max_capacity(10).build().unwrap();
-    let sizes = [(at::MAX_BUCKETS, (1 << 43) - 36_864), (at::MAX_CAPACITY, 1 << 42)];
+    let sizes = [(at::MAX_BUCKETS, (1 << 43) - (1 << 20)), (at::MAX_CAPACITY, 1 << 42)];
     let grows = header(&filter, &sizes);
     for bytes in [grows.clone(), [&grows[..], &[0; 32 * 8]].concat()] {
         let restore = || Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).map(drop);

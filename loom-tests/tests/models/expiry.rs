@@ -157,9 +157,9 @@ growing_models! {
     end_of_level_beside_a_change: [x1, x2] = ages_alone(one_split::<L>(1))
         => [split(1)] || [age_values([[x1, x2]])], 1800, 2;
     // Each of two stripes has two buckets. What was swept is not swept again for the kick.
-    kick_beside_a_change_of_two_stripes: [x1, x2, new] = ages(two_stripes::<L>())
+    kick_beside_a_change_of_two_stripes: [x1, x2, new] = ages(one_kick_in_growing::<L>())
         => [insert(new)] || [age_values([[x1, x2]])], 2000, 3, narrow;
-    kick_beside_a_sweep_of_two_stripes: [x1, new] = two_stripes::<L>()
+    kick_beside_a_sweep_of_two_stripes: [x1, new] = one_kick_in_growing::<L>()
         => [insert(new)] || [remove_value(x1, 1)], 2400, 3, narrow;
     // A void entry is doubled beside the change of its value: both parts have the new value, and are one item.
     doubled_beside_a_change: [x1, x2] = ages_alone(one_void_of_1::<L>())
@@ -185,7 +185,7 @@ pub fn one_kick<L: Layout>(from: usize, beside: usize, to: usize) -> With<Maplet
 /// As `one_kick`, in a growing table of its maximum size.
 ///
 /// `[x1, new]`.
-fn two_stripes<L: GrowingLayout + Layout>() -> With<Maplet<Growable<L>>, 2> {
+pub fn one_kick_in_growing<L: GrowingLayout + Layout>() -> With<Maplet<Growable<L>>, 2> {
     kicked(Setup::growable(4, 4), 0, 1, 3)
 }
 
@@ -262,7 +262,7 @@ fn own_value_goes_back<L: Layout>() -> With<Maplet<L>, 2> {
 /// Adds the value that x1 gets.
 ///
 /// `[x1, x2, other]`.
-fn ages<M: IntoStorage>(with: With<Maplet<M>, 2>) -> With<Maplet<M>, 3> {
+pub fn ages<M: IntoStorage>(with: With<Maplet<M>, 2>) -> With<Maplet<M>, 3> {
     adding(with, |s, [x1, other]| [x1, s.with_value(x1, 2), other])
 }
 

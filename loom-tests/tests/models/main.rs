@@ -97,6 +97,7 @@ mod kicks;
 mod last_resort;
 mod lock;
 mod maplets;
+mod one_stripe;
 mod order;
 mod quota;
 mod races;

@@ -4,15 +4,17 @@
 //!
 //! A small table has few of them. While it grows, larger sets [replace](crate::table::growth::widen) them.
 
-use super::stripes::{Stripes, stripes_of};
+use super::stripes::{SEGMENT, Stripes, stripes_of};
 use super::versions::{Versions, groups_of};
 use crate::sync::memory::NoMemory;
 
 /// The number of stripes that a growing table begins with.
 const FIRST_STRIPES: u64 = 8;
-/// The number of buckets per stripe just after a growing table has got more stripes. The table gets more stripes again
-/// before this number is more than eight times as large.
+/// The number of buckets per stripe just after a growing table has got more stripes: a segment. The table gets more
+/// stripes again before this number is more than eight times as large.
 const BUCKETS_PER_NEW_STRIPE: u64 = 16;
+
+const _: () = assert!(SEGMENT <= BUCKETS_PER_NEW_STRIPE as usize);
 
 pub struct Control {
     pub(in crate::table) stripes: Stripes,

@@ -1,8 +1,12 @@
 //! Writer locks: one stripe for each group of buckets, with the number of slots in use there.
 //!
+//! A group consists of *segments*, each of [`SEGMENT`] neighbouring buckets. Segment number i belongs to stripe i modulo
+//! the number of stripes. So buckets that are split or swept one after the other have few stripes.
+//!
 //! **Invariant:** writers take locks in the order of their stripes, so no two writers wait for each other. A bucket
 //! changes only under its stripe, and so does the number of its slots in use.
 
+use core::ops::Range;
 use core::ptr;
 
 use crate::arch::PrefetchForWrite;
@@ -12,6 +16,14 @@ use crate::sync::power_of_two::PowerOfTwoSlice;
 use crate::sync::{Count, Flag, Guard, Guards, Lock};
 use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 
+/// The number of buckets of a segment: those of two cache lines. One in models, and in tests of tables of a few buckets:
+/// so these buckets have different stripes.
+pub(crate) const SEGMENT: usize =
+    if cfg!(any(coucal_model, coucal_short_segments, all(loom, feature = "loom"))) {
+        1
+    } else {
+        16
+    };
 /// The number of buckets per stripe in smaller tables. The stripes then take less than 1 % of the memory of the words.
 const BUCKETS_PER_STRIPE: u64 = 128;
 /// The least number of buckets in a sample whose load is taken as the load of the table.
@@ -91,17 +103,16 @@ impl Stripes {
         self.stripes.len()
     }
 
-    /// Returns the number of the stripe of a bucket. The two buckets of an item have opposite parity, so they share a
-    /// stripe only if there is just one.
+    /// Returns the number of the stripe of a bucket. Different buckets may have the same stripe.
     #[inline]
     pub(in crate::table) fn of(&self, bucket: usize) -> usize {
-        self.stripes.index(bucket)
+        self.stripes.index(bucket / SEGMENT)
     }
 
     /// Returns the stripe of a bucket, without locking it.
     #[inline]
     pub(in crate::table) fn stripe(&self, bucket: usize) -> &Stripe {
-        self.stripes.at(bucket)
+        self.stripes.at(bucket / SEGMENT)
     }
 
     /// Requests the cache lines of values that are written soon, or of some of them: stripes to lock, words, or
@@ -181,7 +192,7 @@ impl Stripes {
     /// those in `old` are locked.
     pub(in crate::table) fn take_colors(&self, old: &Self) {
         for (at, stripe) in self.stripes.iter().enumerate() {
-            stripe.color.set(old.stripe(at).color.is_set());
+            stripe.color.set(old.stripes.at(at).color.is_set());
         }
     }
 
@@ -201,17 +212,45 @@ impl Stripes {
         self.stripes.iter().map(|s| s.occupied.hint() as usize).sum()
     }
 
+    /// Returns the segments of a stripe that begin in this range of buckets, up to the end of the range.
+    #[inline]
+    pub(in crate::table) fn segments(
+        &self,
+        stripe: usize,
+        buckets: Range<usize>,
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (first, end) = (Self::first_bucket(stripe), buckets.end);
+        let start = first + buckets.start.saturating_sub(first).next_multiple_of(self.distance());
+        let starts = (start..end).step_by(self.distance());
+        starts.map(move |start| start..end.min(start + SEGMENT))
+    }
+
+    /// Returns the number of buckets from one segment of a stripe to the next.
+    pub(in crate::table) fn distance(&self) -> usize {
+        SEGMENT * self.len()
+    }
+
+    /// Returns the first bucket of a stripe.
+    #[inline]
+    pub(in crate::table) fn first_bucket(stripe: usize) -> usize {
+        stripe * SEGMENT
+    }
+
     /// Estimates the slots in use per bucket, in a table of `buckets` buckets, for a decision that is right either way.
-    /// The sample consists of buckets at equal distances, `bucket` among them: at least `sample` buckets, or all.
+    /// The sample consists of segments at equal distances, that of `bucket` among them. They have at least `sample`
+    /// buckets, or all.
     pub(in crate::table) fn load_near(&self, bucket: usize, buckets: usize, sample: usize) -> f64 {
-        let stripes = self.stripes.len();
+        let (stripes, segments) = (self.len(), buckets.div_ceil(SEGMENT));
         let most = (stripes / LEAST_SAMPLED).max(1);
         let distance = floor_power_of_two(buckets / sample).min(most);
-        let start = bucket & (distance - 1);
+        let start = (bucket / SEGMENT) & (distance - 1);
         // Some stripes may have no bucket yet.
-        let sampled = (start..stripes.min(buckets)).step_by(distance);
+        let sampled = (start..stripes.min(segments)).step_by(distance);
         let occupied: usize = sampled.map(|at| self.stripes[at].occupied.hint() as usize).sum();
-        occupied as f64 / (buckets - start).div_ceil(distance) as f64
+        // The last segment of the table may have fewer buckets.
+        let has_last = (segments - 1) & (distance - 1) == start;
+        let missing = if has_last { segments * SEGMENT - buckets } else { 0 };
+        occupied as f64 / ((segments - start).div_ceil(distance) * SEGMENT - missing) as f64
     }
 
     /// Returns the number of slots in use in the buckets of each stripe.
@@ -304,24 +343,88 @@ impl Locked<'_, All<'_>> {
     }
 }
 
-#[cfg(all(test, debug_assertions))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A thread changes a bucket under the stripe of another bucket.
+    fn stripes(count: usize, buckets: usize) -> Stripes {
+        Stripes::try_new(count, buckets as u64).unwrap()
+    }
+
+    /// Each bucket is in one segment of its stripe. A stripe that has replaced another one goes on with those segments
+    /// of it that come later.
     #[test]
-    #[should_panic(expected = "the stripe of bucket 1 is not locked")]
+    fn segments_are_all_buckets() {
+        for (few, many, buckets) in [(1, 8, 10), (8, 64, 100), (8, 64, 1000), (64, 512, 20_001)] {
+            let [few, many] = [few, many].map(|count| stripes(count, 20_001));
+            for stripe in 0..few.len() {
+                for taken in 0..4 {
+                    let mut segments = few.segments(stripe, 0..buckets);
+                    let taken: Vec<_> = segments.by_ref().take(taken).flatten().collect();
+                    assert!(taken.iter().all(|&bucket| few.of(bucket) == stripe));
+                    let swept = taken.last().map_or(0, |last| last + 1);
+                    assert!(few.segments(stripe, swept..buckets).eq(segments));
+                    // Those of the new stripe that are not swept, and all of the others in place of this one.
+                    let at = |number| if number == stripe { swept..buckets } else { 0..buckets };
+                    let later = (stripe..many.len()).step_by(few.len()).flat_map(|number| {
+                        many.segments(number, at(number)).flatten().map(move |at| (number, at))
+                    });
+                    let mut all = taken.clone();
+                    for (number, bucket) in later {
+                        assert_eq!(many.of(bucket), number);
+                        all.push(bucket);
+                    }
+                    all.sort_unstable();
+                    all.dedup();
+                    assert!((0..buckets).filter(|&bucket| few.of(bucket) == stripe).eq(all));
+                }
+            }
+        }
+    }
+
+    /// Each bucket keeps its color.
+    #[test]
+    fn more_stripes_have_the_colors_of_the_old_ones() {
+        let (old, new) = (stripes(8, 1 << 12), stripes(64, 1 << 12));
+        for stripe in [1, 2, 7] {
+            let first = Stripes::first_bucket(stripe);
+            old.lock([first]).unwrap().set_color(first, 1);
+        }
+        new.take_colors(&old);
+        for bucket in 0..1 << 12 {
+            let color = old.lock([bucket]).unwrap().color(bucket);
+            assert_eq!(new.lock([bucket]).unwrap().color(bucket), color, "{bucket}");
+        }
+    }
+
+    /// Where all buckets have the same load, every sample has it, too.
+    #[test]
+    fn samples_count_their_buckets() {
+        for buckets in [1, 31, 33, 4096, 4097, 5000, 40_000, 70_001, (1 << 24) + 33] {
+            let stripes = stripes(stripes_of(buckets as u64), buckets);
+            (0..buckets).for_each(|bucket| stripes.count(bucket, 3));
+            for bucket in (0..buckets).step_by((buckets / 10_000).max(7)) {
+                let load = stripes.load_near(bucket, buckets, SAMPLE);
+                assert!(load.total_cmp(&3.0).is_eq(), "{bucket} of {buckets}");
+            }
+        }
+    }
+
+    /// A thread changes a bucket under the stripe of another bucket.
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "the stripe of bucket 32 is not locked")]
     fn a_change_without_the_stripe_is_noticed() {
-        let stripes = Stripes::try_new(8, 100).unwrap();
-        stripes.lock([0]).unwrap().occupy(1, 1);
+        stripes(8, 1000).lock([0]).unwrap().occupy(32, 1);
     }
 
     /// The same, while another thread holds the stripe of the bucket.
+    #[cfg(debug_assertions)]
     #[test]
-    #[should_panic(expected = "the stripe of bucket 1 is not locked")]
+    #[should_panic(expected = "the stripe of bucket 32 is not locked")]
     fn a_change_under_the_stripe_of_another_thread_is_noticed() {
-        let stripes = Stripes::try_new(8, 100).unwrap();
-        let _other = stripes.lock([1]);
-        stripes.lock([0]).unwrap().occupy(1, 1);
+        let stripes = stripes(8, 1000);
+        let _other = stripes.lock([32]);
+        stripes.lock([0]).unwrap().occupy(32, 1);
     }
 }

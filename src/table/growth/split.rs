@@ -22,7 +22,7 @@ use crate::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory};
 use crate::table::buckets::growing::{GrowingBuckets, next_reach, stripes_with};
-use crate::table::buckets::stripes::{Locked, SAMPLE, UpTo};
+use crate::table::buckets::stripes::{Locked, SAMPLE, SEGMENT, UpTo};
 use crate::table::placing::entry::Values;
 use crate::table::placing::geometry::Place;
 use crate::table::placing::{Bucket, Extent, GrowingPlacing};
@@ -330,13 +330,17 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Locks the stripes of a run of buckets and of their new buckets. The latest sweep has reached all of them.
-    fn lock_run(self, extent: Extent, run: &Range<usize>) -> Locked<'a, UpTo<'a, TWO_RUNS>> {
-        // A short run names its last bucket several times.
-        let old = |at: usize| run.start + at.min(run.len() - 1);
+    fn lock_run(
+        self,
+        extent: Extent,
+        run: &Range<usize>,
+    ) -> Locked<'a, UpTo<'a, STRIPES_PER_LOCK>> {
         let buckets = array::from_fn(|at| {
             // In most tables, this order is the order of the stripes: there, both buckets of a split have one stripe.
-            let (at, is_new) = (at / 2, at % 2 == 1);
-            old(at) + if is_new { extent.stride() } else { 0 }
+            let (at, is_new) = (at / 2 * SEGMENT, at % 2 == 1);
+            // A short run names its last bucket several times.
+            let old = run.start + at.min(run.len() - 1);
+            old + if is_new { extent.stride() } else { 0 }
         });
         loop {
             let locked = self.state.lock_stripes(buckets);
@@ -392,7 +396,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Stores the entries that go in the new buckets.
-    fn copy_what_goes(self, locked: &Locked<'_, UpTo<'_, TWO_RUNS>>, splits: &Splits<F>) {
+    fn copy_what_goes(self, locked: &Locked<'_, UpTo<'_, STRIPES_PER_LOCK>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
             // Release: not needed by itself, since `publish` publishes the word. A lookup reads it only by the new
             // extent.
@@ -411,7 +415,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Stores the entries that stay in the old buckets.
-    fn clear_what_goes(self, locked: &Locked<'_, UpTo<'_, TWO_RUNS>>, splits: &Splits<F>) {
+    fn clear_what_goes(self, locked: &Locked<'_, UpTo<'_, STRIPES_PER_LOCK>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
             // Release: pairs with the loads of lookups, for which it publishes the bumped versions.
             self.store_word(locked, split.old, split.stays, Ordering::Release);
@@ -425,8 +429,8 @@ fn with<F: Encoding>(part: F, slot: Option<Slot>) -> F {
     slot.map_or(part, |slot| part.with(slot).expect("a part of a bucket has room"))
 }
 
-/// The number of buckets in a run and in as many new ones.
-const TWO_RUNS: usize = 2 * SPLITS_PER_LOCK;
+/// The most stripes of a run and of its new buckets: a run is in one segment; in models, in as many as it has buckets.
+const STRIPES_PER_LOCK: usize = 2 * SPLITS_PER_LOCK.div_ceil(SEGMENT);
 
 /// The splits of a run.
 type Splits<F> = [Option<Split<F>>; SPLITS_PER_LOCK];
@@ -484,7 +488,6 @@ mod tests {
     use crate::sizing::Sizing;
     use crate::table::buckets::control::Control;
     use crate::table::buckets::growing::GrowingBuckets;
-    use crate::table::buckets::stripes::Stripes;
     use crate::table::items::path::{FIRST_SEARCH_BUCKETS, OPENED};
     use crate::table::placing::entry::{Pair, ValueBits};
     use crate::table::placing::geometry::mix;
@@ -566,7 +569,7 @@ mod tests {
         for buckets in [3000, 4096, 5000, 8191, 30_000, 40_000, 65_535] {
             let stripes = [buckets, 8 * buckets].map(|reached| {
                 let count = Control::stripes(reached, MOST);
-                let stripes = Stripes::try_new(count, MOST).unwrap();
+                let stripes = Control::try_new(count, MOST).unwrap().stripes;
                 (0..buckets as usize).for_each(|at| stripes.count(at, mix(at as u64) as usize % 5));
                 stripes
             });

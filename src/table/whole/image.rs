@@ -286,7 +286,6 @@ mod tests {
 
     use super::*;
     use crate::layout::Packed;
-    use crate::sizing::MAX_STRIPES;
     use crate::table::buckets::control::Control;
     use crate::table::buckets::fixed::FixedBuckets;
     use crate::table::buckets::growing::GrowingBuckets;
@@ -470,18 +469,18 @@ mod tests {
         assert_eq!((table.doubled(), table.len()), (doubled, 0));
     }
 
-    /// For tables with more buckets than stripes; the growing ones have several chunks.
+    /// For tables with more segments than stripes; the growing ones have several chunks.
     #[test]
     fn restored_stripes_count_their_own_buckets() {
         fn check<B: Buckets<Values = NoValues> + 'static>(first: usize, max_buckets: usize) {
             let table = Table::<Fp16x4, B>::try_new(first, max_buckets).unwrap();
             (0..50_000).for_each(|hash| table.insert(table.key(hash)).unwrap());
             let restored = table.restored().unwrap();
-            assert!(restored.present() > 3 * MAX_STRIPES);
+            assert!(restored.present() > 3 * restored.stripes().distance());
             assert!(restored.stripes().counts().eq(table.stripes().counts()));
         }
         check::<FixedBuckets>(20_002, 20_002);
-        for (first, max_buckets) in [(1 << 10, 1 << 19), (5002, 500_000), (3000, 80_000)] {
+        for (first, max_buckets) in [(1 << 10, 1 << 14), (5002, 20_000), (3000, 18_000)] {
             check::<GrowingBuckets>(first, max_buckets);
         }
     }
@@ -497,7 +496,7 @@ mod tests {
         const BUCKETS: usize = 5 << 20;
         const PAGE: usize = 4096;
         let table = &Table::<Fp16x4>::try_new(BUCKETS, BUCKETS).unwrap();
-        let locked = table.lock_stripes([1]);
+        let locked = table.lock_stripes([Stripes::first_bucket(1)]);
         let resident = thread::scope(|scope| {
             scope.spawn(|| table.image().unwrap());
             while !table.lock_stripes([0]).is_recorded(0) {

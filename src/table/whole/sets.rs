@@ -48,7 +48,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// Removes each entry that certainly stands for no item of the other table. Returns how many copies it has removed.
     pub(crate) fn intersect(self, other: Table<'_, F, B>) -> u64 {
-        self.turns.take_locked();
+        self.take_turns_with(other);
         let _removing = self.lock_removing();
         let (mut bucket, mut removed) = (0, 0);
         // Growth may add buckets meanwhile.
@@ -70,6 +70,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// would do so by chance (in a growing table: with another position). An entry that is moved meanwhile may be
     /// counted twice, or not at all.
     pub(crate) fn overlap(self, other: Table<'_, F, B>) -> Result<(u64, u64, f64), NoMemory> {
+        self.take_turns_with(other);
         let mut stashed = Copied::new();
         self.copy_stash(&mut stashed)?;
         let (mut all, mut held, mut by_chance) = (0, 0, 0);
@@ -88,6 +89,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let by_chance =
             if B::GROWS { by_chance as f64 } else { all as f64 * other.false_positive_rate() };
         Ok((all, held, by_chance))
+    }
+
+    /// Takes a turn at each of the two tables (for the models of users): the other one is only read.
+    fn take_turns_with(self, other: Table<'_, F, B>) {
+        other.turns.take(|| other.turns.changes());
+        self.turns.take_locked();
     }
 
     /// Returns the entries of a bucket. Reads its word without a lock.

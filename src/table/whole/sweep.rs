@@ -11,7 +11,7 @@
 //! **The rule:** an entry moves only while both of its stripes have the color of the latest sweep. A thread that would
 //! move an entry (by a kick, by a split, or back from the stash) looks at the colors while it holds the stripes. If a
 //! stripe has the other color, the thread unlocks, sweeps the buckets of this stripe itself, and starts over. So no
-//! entry passes the sweep, in neither direction.
+//! entry passes the sweep in either direction.
 //!
 //! A thread that begins a sweep holds the removal mutex (`removing`). A merge, a `clear`, and a snapshot at its instant
 //! hold it, too. The thread
@@ -20,8 +20,8 @@
 //! 2. sweeps the stash (see below);
 //! 3. stores the new color and changes the counts of doubled entries, while it holds the growth mutex. So when a later
 //!    split doubles an entry, the entry has its new value;
-//! 4. sweeps the stripes that have the old color, [`SWEPT_AT_ONCE`] of them at a time, under their locks, and then
-//!    gives them the new color.
+//! 4. sweeps the stripes that have the old color, one after the other: it locks a stripe, sweeps its buckets, and gives
+//!    it the new color.
 //!
 //! **The color is certain.** A thread that holds a stripe with the new color has synchronized with the thread that gave
 //! the stripe its color, and so it sees the new color of the sweep. A thread that still sees the old one holds only
@@ -34,7 +34,6 @@
 //!
 //! An entry that is stored, or gets another value, during a sweep is changed if its bucket is swept afterwards.
 
-use core::array;
 use core::ops::Range;
 
 use crate::arch;
@@ -42,22 +41,17 @@ use crate::error::InsertError;
 use crate::layout::{Encoding, Slot};
 use crate::sizing::in_address_space;
 use crate::sync::{MutexGuard, Ordering, fence};
-use crate::table::buckets::stripes::{Locked, UpTo};
+use crate::table::buckets::stripes::{Locked, Stripes, UpTo};
 use crate::table::placing::Bucket;
 use crate::table::placing::entry::{ValueBits, Values};
 use crate::table::placing::geometry::Place;
 use crate::table::shared::doubled::Counts;
 use crate::table::{Buckets, State, Table};
 
-/// The number of stripes that are swept under one set of locks, a power of two: those of the buckets of a cache line.
-/// One in models.
-const SWEPT_AT_ONCE: usize =
-    if cfg!(any(coucal_model, all(loom, feature = "loom"))) { 1 } else { 8 };
-
-/// The number of cache lines that are swept before a removal unlocks their stripes.
-const LINES_AT_ONCE: usize = if cfg!(coucal_model) { 1 } else { 64 };
-/// The number of cache lines that a sweep requests before it needs them.
-const LINES_AHEAD: usize = 8;
+/// The number of segments of buckets that are swept before a removal unlocks their stripe. One in models.
+const SEGMENTS_AT_ONCE: usize = if cfg!(coucal_model) { 1 } else { 32 };
+/// The number of segments before a segment at which a sweep requests it.
+const SEGMENTS_AHEAD: usize = 4;
 
 /// A change of values: the value that replaces each value.
 #[derive(Default)]
@@ -163,57 +157,47 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Sweeps the stripe of a bucket, and the stripes that are swept together with it, for a thread that would move an
-    /// entry. The caller holds no stripe.
+    /// Sweeps the stripe of a bucket, for a thread that would move an entry. The caller holds no stripe.
     #[cold]
     #[inline(never)]
     pub(in crate::table) fn sweep_stripe_of(self, bucket: usize) {
-        let stripe = self.stripes().of(bucket);
-        self.sweep_stripes(stripe & !(SWEPT_AT_ONCE - 1));
+        self.sweep_stripe(self.stripes().of(bucket));
     }
 
-    /// Sweeps the buckets of [`SWEPT_AT_ONCE`] stripes from `first` on, unless the latest sweep has reached them.
-    fn sweep_stripes(self, first: usize) {
-        // Before the stripes are locked: the change is not replaced while this thread may use it.
+    /// Sweeps the buckets of a stripe, unless the latest sweep has reached it.
+    fn sweep_stripe(self, stripe: usize) {
+        // Before the stripe is locked: the change is not replaced while this thread may use it.
         let change = self.shared.sweeping.latest().change.read();
-        // A removal unlocks the stripes in between, since an entry cannot be removed twice. No entry gets to a bucket
-        // that was swept: from then on, a thread that holds one of these stripes sees the new color.
-        let at_once = if let NewValues::Without(_) = *change { LINES_AT_ONCE } else { usize::MAX };
-        let buckets = array::from_fn::<_, SWEPT_AT_ONCE, _>(|at| first + at);
+        // A removal unlocks the stripe in between, since an entry cannot be removed twice. No entry gets to a bucket
+        // that was swept: from then on, a thread that holds the stripe sees the new color.
+        let at_once =
+            if let NewValues::Without(_) = *change { SEGMENTS_AT_ONCE } else { usize::MAX };
+        let first = Stripes::first_bucket(stripe);
         let mut swept = 0;
         loop {
-            let locked = self.lock_stripes(buckets);
+            let locked = self.lock_stripes([first]);
             if self.not_swept(&locked, [first]).is_none() {
                 return;
             }
-            let mut lines = self.lines_of(first, swept);
-            for line in lines.by_ref().take(at_once) {
-                swept = line.end;
-                self.sweep_line(&locked, line, &change);
+            // While the stripe is locked, no split adds a bucket to it.
+            let mut segments = self.stripes().segments(stripe, swept..self.present());
+            for segment in segments.by_ref().take(at_once) {
+                swept = segment.end;
+                self.sweep_segment(&locked, segment, &change);
             }
-            if lines.next().is_none() {
-                for bucket in buckets {
-                    locked.set_color(bucket, self.color());
-                }
+            if segments.next().is_none() {
+                locked.set_color(first, self.color());
                 return;
             }
         }
     }
 
-    /// Returns the buckets of [`SWEPT_AT_ONCE`] stripes from `first` on, from the bucket `from` on: runs of as many
-    /// buckets. It is exact while these stripes are locked.
-    fn lines_of(self, first: usize, from: usize) -> impl Iterator<Item = Range<usize>> {
-        let (stripes, present) = (self.stripes().len(), self.present());
-        let width = SWEPT_AT_ONCE.min(stripes);
-        let start = first + from.saturating_sub(first).next_multiple_of(stripes);
-        (start..present).step_by(stripes).map(move |start| start..(start + width).min(present))
-    }
-
-    /// Sweeps these buckets, whose stripes are locked.
-    fn sweep_line<G>(self, locked: &Locked<'_, G>, line: Range<usize>, change: &NewValues) {
+    /// Sweeps a segment of buckets, whose stripe is locked.
+    fn sweep_segment<G>(self, locked: &Locked<'_, G>, segment: Range<usize>, change: &NewValues) {
         let word = self.buckets.words();
-        // The lines are too far from each other for the processor to foresee them.
-        let ahead = line.start + LINES_AHEAD * self.stripes().len();
+        // The segments of a stripe are far from each other: the processor does not foresee their lines. The requested
+        // one is of the same stripe, so no thread splits a bucket into it meanwhile.
+        let ahead = segment.start + SEGMENTS_AHEAD * self.stripes().distance();
         if ahead < self.present() {
             arch::prefetch(word(ahead));
         }
@@ -221,15 +205,26 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let stays = |&bucket: &usize| {
             let NewValues::Without(removed) = *change else { return false };
             let word = F::from_bits(word(bucket).load(Ordering::Relaxed));
-            !word.slots_in_use().any(|slot| self.value_in(slot.bits()) == removed)
+            !self.has_value(word, removed)
         };
         let changed = |_, slot: Slot| self.changed_by(change, slot.bits()).map(Slot::new);
-        let goes = line.filter(|bucket| !stays(bucket));
+        let goes = segment.filter(|bucket| !stays(bucket));
         let removed: usize = goes.map(|bucket| self.sweep_bucket(locked, bucket, changed)).sum();
         if removed > 0 {
             // Relaxed: the thread that reads it has locked the stripes afterwards.
             self.shared.sweeping.latest().removed.fetch_add(removed as u64, Ordering::Relaxed);
         }
+    }
+
+    /// Returns whether a word has an entry with this value.
+    #[inline]
+    fn has_value(self, word: F, value: u32) -> bool {
+        let mask = self.with_value_in(0, (1 << self.value_bits()) - 1);
+        // Only the bits of the value are compared. The 1 below them makes it a slot in use.
+        let slot = Slot::new(self.with_value_in(1, value));
+        // Free slots look like an entry with the value 0.
+        F::either_holds([word, F::EMPTY], slot, Some(mask))
+            && (value != 0 || word.slots_in_use().any(|slot| self.value_in(slot.bits()) == 0))
     }
 
     /// Returns the bits of a slot, or of a cell of the stash, after the change. Returns `None` if the entry is removed.
@@ -325,24 +320,22 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Sweeps all buckets, and returns the number of removed items: `stashed` copies were removed from the stash, and
     /// `doubled` copies are not items of their own.
     fn sweep_all(self, stashed: u64, doubled: u64) -> u64 {
-        let changes = |first: &usize| {
+        let changes = |stripe: &usize| {
             let change = self.shared.sweeping.latest().change.read();
-            let slots = self
-                .lines_of(*first, 0)
-                .flatten()
-                .flat_map(|bucket| self.word_now(bucket).slots_in_use());
+            let buckets = self.stripes().segments(*stripe, 0..self.present()).flatten();
+            let slots = buckets.flat_map(|bucket| self.word_now(bucket).slots_in_use());
             let mut bits = slots.map(Slot::bits);
             bits.any(|bits| self.changed_by(&change, bits) != Some(bits))
         };
-        let all = || (0..self.stripes().len()).step_by(SWEPT_AT_ONCE);
+        let all = || 0..self.stripes().len();
         let mut steps = self.turns.steps(|| all().filter(changes).count());
         let mut swept = 0;
         // Other stripes may replace these meanwhile. Each of them has the color of the one that it replaces.
         while swept != self.stripes().len() {
             swept = self.stripes().len();
-            for first in all() {
-                steps.next_unless(|| !changes(&first));
-                self.sweep_stripes(first);
+            for stripe in all() {
+                steps.next_unless(|| !changes(&stripe));
+                self.sweep_stripe(stripe);
             }
         }
         // Other threads add to it only while they sweep.

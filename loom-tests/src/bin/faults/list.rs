@@ -577,17 +577,17 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.lock_to_move(" with "self.lock(" => "expiry::going_back_beside_a_change";
     change_slow: "a value goes from the stash back to a bucket of its key that is not swept"
         replace "self.lock_to_move(" with "self.lock(" => "expiry::own_value_going_back_beside_a_change";
-    sweep_stripes: "a stripe that was swept is swept again"
+    sweep_stripe: "a stripe that was swept is swept again"
         without "if self.not_swept(&locked, [first]).is_none() { return; }"
         => "expiry::kick_beside_a_change";
-    sweep_stripes: "a sweep locks no stripe"
-        replace "self.lock_stripes(buckets)" with "self.lock_stripes([0; 0])"
+    sweep_stripe: "a sweep locks no stripe"
+        replace "self.lock_stripes([first])" with "self.lock_stripes([0; 0])"
         => "expiry::sweep_beside_a_kick_of_another";
-    sweep_line: "entries that a sweep removes are not counted"
+    sweep_segment: "entries that a sweep removes are not counted"
         without "self.shared.sweeping.latest().removed.fetch_add(removed as u64, Ordering::Relaxed);"
         => SWEEP_AND_KICK;
-    sweep_stripes: "a change of values unlocks its stripes in between"
-        replace "else { usize::MAX }" with "else { LINES_AT_ONCE }" => "expiry::kick_beside_a_change_of_two_stripes";
+    sweep_stripe: "a change of values unlocks its stripe in between"
+        replace "else { usize::MAX }" with "else { SEGMENTS_AT_ONCE }" => "expiry::kick_beside_a_change_of_two_stripes";
     sweep_bucket: "a sweep bumps no version where it removes"
         replace "if new != Some(slot)" with "if new.is_some_and(|new| new != slot)"
         => "expiry::sweep_and_another_value";
