@@ -8,8 +8,8 @@ use std::io;
 /// The error of every operation: what happened, and what to do about it.
 ///
 /// An operation that fails changes nothing, with two exceptions: a batch that [stopped](Self::Stopped), and an insert
-/// into an [expiring filter](crate::ExpiringCuckooFilter), which first ends the generations that are due. Each method
-/// lists the errors that it returns.
+/// into an [expiring filter](crate::ExpiringCuckooFilter), which first ends the generations that are due, or ends some
+/// to make room. Each method lists the errors that it returns.
 ///
 /// # Examples
 ///
@@ -336,10 +336,10 @@ pub enum Error {
     /// The snapshot to be restored, or the other filter of a merge or another set operation, has another layout.
     ///
     /// To restore it, name its layout in the type of the filter, or restore an
-    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which accepts every layout. Filters of different layouts cannot be
-    /// merged.
+    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which accepts every layout. There is no merge or other set operation of
+    /// filters of different layouts.
     OtherLayout {
-        /// The layout of the snapshot, or of the filter that is to be merged.
+        /// The layout of the snapshot, or of the other filter.
         other: &'static str,
         /// The layout of this filter.
         filter: &'static str,
@@ -637,7 +637,7 @@ impl fmt::Display for Error {
             Self::OtherLayout { other, filter } => write!(
                 f,
                 "the layout is {other} and not {filter}: to restore it, name {other} or AnyLayout in the type \
-                 (filters of different layouts cannot be merged)"
+                 (filters of different layouts cannot be merged or compared)"
             ),
             Self::OtherHasher => f.write_str(
                 "the items were hashed by another hasher, or with another seed or key: pass the hasher with which \
@@ -655,7 +655,7 @@ impl fmt::Display for Error {
             ),
             Self::OtherSize { slots, other } => write!(
                 f,
-                "filters of fixed size with {slots} and {other} slots cannot be merged: \
+                "filters of fixed size with {slots} and {other} slots cannot be merged or compared: \
                  build both with the same `capacity`, or let both grow"
             ),
             Self::OtherValueBits { value_bits, other } => write!(

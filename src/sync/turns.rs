@@ -19,7 +19,8 @@
 //! | `snapshot`, `try_clone` | one |
 //! | `merge` | one at the other table, as a snapshot; two at this one: of the first entry, and of all others |
 //! | `unmerge` | one at the other table, as a snapshot; at this one, one before the first entry, and one for each entry |
-//! | `intersect` | one at this table; one more for each entry that it takes out of the stash |
+//! | `intersect` | one at each of the two tables; one more for each entry that it takes out of the stash |
+//! | `overlap` | one at each of the two tables |
 //! | `clear`, `remove_value`, `update_values`, `advance` | two: one for all stripes that have something to remove or to change, except the last of them, and one for that stripe. So between the turns some entries are left, and not all. (`clear`: buckets instead of stripes.) |
 //!
 //! An `advance` by several generations takes the turns of that many calls. Rare cases take more turns: one for each

@@ -277,6 +277,54 @@ mod steps {
         assert_eq!(of_the_insert, [(false, false), (false, true), (true, true)].into());
     }
 
+    #[test]
+    fn an_intersection_is_one_step() {
+        let outcomes = outcomes(|| {
+            let filters = Arc::new([filter_of(&[1, 2]), filter_of(&[])]);
+            let intersect = |[of, with]: &[Filter; 2]| assert_eq!(of.intersect(with), Ok(2));
+            let look = |[of, _]: &[Filter; 2]| [1, 2, 1].map(|item| of.contains(&item));
+            together(&filters, intersect, look).1
+        });
+        let expected = [[true; 3], [true, true, false], [true, false, false], [false; 3]];
+        assert_eq!(outcomes, expected.into());
+    }
+
+    #[test]
+    fn an_intersection_sees_what_is_inserted_into_the_other_filter() {
+        let outcomes = outcomes(|| {
+            let filters = Arc::new([filter_of(&[1]), filter_of(&[])]);
+            let insert = |[_, with]: &[Filter; 2]| with.insert(&1).unwrap();
+            let intersect = |[of, with]: &[Filter; 2]| of.intersect(with).unwrap();
+            together(&filters, insert, intersect).1
+        });
+        assert_eq!(outcomes, [0, 1].into());
+    }
+
+    #[test]
+    fn an_unmerge_is_one_removal_after_the_other() {
+        let outcomes = outcomes(|| {
+            let filters = Arc::new([filter_of(&[1, 2]), filter_of(&[1, 2])]);
+            let unmerge = |[from, out]: &[Filter; 2]| assert_eq!(from.unmerge(out), Ok(0));
+            let look = |[from, _]: &[Filter; 2]| [1, 2, 1].map(|item| from.contains(&item));
+            together(&filters, unmerge, look).1
+        });
+        assert!(outcomes.iter().any(|found| one_by_one(*found)), "{outcomes:?}");
+    }
+
+    /// Another operation may come between two overlaps.
+    #[test]
+    fn an_overlap_is_one_step() {
+        let outcomes = outcomes(|| {
+            let filters = Arc::new([filter_of(&[1, 2]), filter_of(&[])]);
+            let insert = |[_, with]: &[Filter; 2]| with.insert(&1).unwrap();
+            let count = |[of, with]: &[Filter; 2]| {
+                [0; 2].map(|_| of.overlap(with).unwrap().items.round() as u32)
+            };
+            together(&filters, insert, count).1
+        });
+        assert_eq!(outcomes, [[0, 0], [0, 1], [1, 1]].into());
+    }
+
     /// "Pairs are independent of each other: no order is promised." So a lookup may see a value that was inserted after
     /// one that it misses. But it sees one of the two values of a replacement.
     #[test]
