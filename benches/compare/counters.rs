@@ -5,7 +5,9 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use coucal::{CuckooMaplet, Fp21x3, Fp32x2, Layout};
+use coucal::{
+    CuckooMaplet, Fp21x3, Fp32x2, GrowableCuckooMaplet, GrowingLayout, Layout, Maplet, Storage,
+};
 use coucal_benches::keys::{CHUNK, Keys, Which, mix};
 use coucal_benches::text::Table;
 use dashmap::DashMap;
@@ -27,15 +29,20 @@ const WRONG: &str = "keys counted wrong, %";
 const ABOVE: &str = "mean error";
 const COUNT: &str = "count one, ns";
 const READ: &str = "read, ns";
-const FIGURES: [&str; 5] = [BYTES, WRONG, ABOVE, COUNT, READ];
+const HALVE: &str = "halve all, ns per key";
+const FIGURES: [&str; 6] = [BYTES, WRONG, ABOVE, COUNT, READ, HALVE];
+/// The number of times that all counts are halved. Then most of them are 0.
+const HALVINGS: u32 = 3;
 
 /// Counts up to 255.
 trait Counts {
     fn count(&self, key: u64);
     fn read(&self, key: u64) -> u8;
+    /// Halves all counts, so that the counters age.
+    fn halve(&mut self);
 }
 
-impl<L: Layout> Counts for CuckooMaplet<L, KeyHash> {
+impl<L: Storage> Counts for Maplet<L, KeyHash> {
     fn count(&self, key: u64) {
         let add = |count| (count < 255).then_some(count + 1);
         self.update_or_insert(&key, 1, add).expect("what it was made for");
@@ -43,6 +50,9 @@ impl<L: Layout> Counts for CuckooMaplet<L, KeyHash> {
     fn read(&self, key: u64) -> u8 {
         // Keys that collide may have several values. None of them is too low.
         self.get(&key).map(|count| count as u8).min().unwrap_or(0)
+    }
+    fn halve(&mut self) {
+        self.update_values(|count| Some(count / 2)).expect("no value needs more memory");
     }
 }
 
@@ -74,6 +84,9 @@ impl Counts for CountMin {
     fn read(&self, key: u64) -> u8 {
         self.cells(key).map(|cell| cell.load(Ordering::Relaxed)).min().unwrap_or(0)
     }
+    fn halve(&mut self) {
+        self.cells.iter_mut().for_each(|cell| *cell.get_mut() /= 2);
+    }
 }
 
 impl Counts for DashMap<u64, u8, KeyHash> {
@@ -83,6 +96,9 @@ impl Counts for DashMap<u64, u8, KeyHash> {
     }
     fn read(&self, key: u64) -> u8 {
         self.get(&key).map_or(0, |count| *count)
+    }
+    fn halve(&mut self) {
+        self.iter_mut().for_each(|mut count| *count /= 2);
     }
 }
 
@@ -95,6 +111,9 @@ impl Counts for Mutex<HashMap<u64, u8, KeyHash>> {
     fn read(&self, key: u64) -> u8 {
         self.lock().get(&key).copied().unwrap_or(0)
     }
+    fn halve(&mut self) {
+        self.lock().values_mut().for_each(|count| *count /= 2);
+    }
 }
 
 type Make = fn(usize) -> Box<dyn Counts>;
@@ -104,14 +123,21 @@ fn maplet<L: Layout + 'static>(keys: usize) -> Box<dyn Counts> {
     Box::new(builder.value_bits(8).capacity(keys).build().expect("memory"))
 }
 
+fn growing<L: GrowingLayout>(_: usize) -> Box<dyn Counts> {
+    let builder = GrowableCuckooMaplet::builder().layout::<L>().hasher(KeyHash::default());
+    Box::new(builder.value_bits(8).build().expect("memory"))
+}
+
 fn count_min(bytes: usize) -> Box<dyn Counts> {
     let cells = (0..bytes).map(|_| AtomicU8::new(0)).collect();
     Box::new(CountMin { cells })
 }
 
-const SUBJECTS: [(&str, Make); 6] = [
+const SUBJECTS: [(&str, Make); 8] = [
     ("coucal maplet, 21 bits", maplet::<Fp21x3>),
     ("coucal maplet, 32 bits", maplet::<Fp32x2>),
+    ("the same, growing, 21 bits", growing::<Fp21x3>),
+    ("the same, growing, 32 bits", growing::<Fp32x2>),
     ("count-min sketch, 3 bytes per key", |keys| count_min(3 * keys)),
     ("count-min sketch, 8 bytes per key", |keys| count_min(8 * keys)),
     ("dashmap", |_| Box::new(DashMap::<_, _, KeyHash>::default())),
@@ -136,7 +162,7 @@ fn measure(plan: &Plan, results: &mut Results) {
 fn one(keys: Keys, items: u64, make: Make) -> [f64; FIGURES.len()] {
     let mut exact = vec![0_u8; items as usize];
     let before = allocated();
-    let counts = make(items as usize);
+    let mut counts = make(items as usize);
     let (mut counting, mut reading) = (Vec::new(), Vec::new());
     for from in (0..MEAN * items).step_by(CHUNK) {
         let drawn: Vec<u64> = (from..from + CHUNK as u64)
@@ -165,6 +191,17 @@ fn one(keys: Keys, items: u64, make: Make) -> [f64; FIGURES.len()] {
             above += u64::from(read - exact);
         }
     }
+    let halvings = (1..=HALVINGS).map(|times| {
+        let started = Instant::now();
+        counts.halve();
+        let nanos = started.elapsed().as_nanos() as f64;
+        for at in (0..items).step_by(101) {
+            let least = exact[at as usize] >> times;
+            assert!(counts.read(keys.key(at)) >= least, "a count is too low");
+        }
+        nanos / items as f64
+    });
+    let halvings: Vec<f64> = halvings.collect();
     let of_keys = |sum: u64| sum as f64 / items as f64;
     [
         bytes as f64 / items as f64,
@@ -172,6 +209,7 @@ fn one(keys: Keys, items: u64, make: Make) -> [f64; FIGURES.len()] {
         of_keys(above),
         median(&counting).unwrap_or(f64::NAN),
         median(&reading).unwrap_or(f64::NAN),
+        median(&halvings).unwrap_or(f64::NAN),
     ]
 }
 

@@ -14,7 +14,7 @@ use crate::results::{Results, median};
 use crate::{Plan, Topic};
 
 pub const TOPIC: Topic =
-    Topic { name: "crowds", slots: &[1 << 18, 1 << 24], measure, tables, plots: |_| Vec::new() };
+    Topic { name: "crowds", slots: &[1 << 18, 1 << 22], measure, tables, plots: |_| Vec::new() };
 
 const VALUE_BITS: u32 = 6;
 /// The difference that `replace` and `update` make in a value: no key has so many values.

@@ -23,11 +23,13 @@ mod partitions;
 mod peers;
 mod pieces;
 mod results;
+mod sets;
 mod snapshots;
 mod stash;
 mod subject;
 mod threads;
 mod views;
+mod windows;
 
 use std::alloc::System;
 use std::error::Error;
@@ -58,8 +60,9 @@ fn allocated() -> usize {
 #[derive(Parser)]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots, stash, crowds
-    /// (keys with several values), views, expiry (beside other ways to forget), counters, callers (a loop and a large function), hashers (the stable one
-    /// beside the default one), keyed (hashers with a secret key beside the default one), or all.
+    /// (keys with several values), views, expiry (beside other ways to forget), windows (of the last n items), sets
+    /// (set operations), counters, callers (a loop and a large function), hashers (the stable one beside the default
+    /// one), keyed (hashers with a secret key beside the default one), or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -92,7 +95,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 14] = [
+static TOPICS: [Topic; 16] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -103,6 +106,8 @@ static TOPICS: [Topic; 14] = [
     crowds::TOPIC,
     views::TOPIC,
     expiry::TOPIC,
+    windows::TOPIC,
+    sets::TOPIC,
     counters::TOPIC,
     callers::TOPIC,
     hashers::TOPIC,
@@ -222,6 +227,8 @@ mod tests {
             [1, 0],
             [2, 0],
             [3, 0],
+            [2, 0],
+            [1, 0],
             [1, 0],
             [1, 0],
             [1, 0],
