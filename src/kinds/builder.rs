@@ -96,8 +96,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// [`memory_bytes`](Self::memory_bytes) or [`snapshot_bytes`](Self::snapshot_bytes) in its place.
     ///
     /// In a [growing](Self::growable) filter, it is the number of items that the filter must hold before it grows.
-    /// Without it, or with 0, the table begins with 128 buckets, or with the number that the
-    /// [`max_capacity`](Self::max_capacity) needs if that is less.
+    /// Without it, or with 0, the table begins with 128 buckets, or with fewer (at least 32) if the
+    /// [`max_capacity`](Self::max_capacity) needs fewer. With [long values](crate::CuckooMaplet#layouts), it begins
+    /// with as many as it needs to reach this maximum.
     ///
     /// # Examples
     ///
@@ -168,13 +169,13 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         self
     }
 
-    /// Sets the highest acceptable false-positive rate, between 0 and 1. A filter of fixed size keeps this rate up to
-    /// its capacity. A growing filter keeps it up to its [maximum capacity](Self::max_capacity), or up to 2^40 items
+    /// Sets the highest acceptable false-positive rate, above 0 and below 1. A filter of fixed size keeps this rate up
+    /// to its capacity. A growing filter keeps it up to its [maximum capacity](Self::max_capacity), or up to 2^40 items
     /// without a maximum. A [merge](crate::CuckooFilter::merge) that would exceed the rate returns an error.
     ///
-    /// If the layout cannot keep this rate, [`build`](Self::build) fails and names a layout that can. With
-    /// [`any_layout`](Self::any_layout), `build` chooses the smallest such layout. The default is the rate of the
-    /// layout.
+    /// If the layout cannot keep this rate, [`build`](Self::build) returns [`Error::RateOutOfReach`], which names the
+    /// smallest layout that can, if there is one. With [`any_layout`](Self::any_layout), `build` chooses this layout.
+    /// The default is the rate of the layout.
     ///
     /// # Examples
     ///
@@ -368,7 +369,8 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self.with_layout_named(name)
     }
 
-    /// Sets the maximum capacity, or replaces it.
+    /// Sets the maximum capacity (the number of items up to which the filter grows), or replaces it. If it is less than
+    /// the [`capacity`](Self::capacity), `build` returns [`Error::MaxCapacityTooLow`].
     ///
     /// # Examples
     ///
@@ -401,7 +403,8 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
 
     /// Sets the target load: the share of slots in use that the filter keeps while it grows, rounded to the nearest
     /// thousandth. The lowest target load is 0.5. The highest depends on the [layout](Growable); in a maplet or an
-    /// expiring filter it is 0.01 less. The default is the target load of the layout.
+    /// expiring filter it is 0.01 less. For any other number, `build` returns [`Error::TargetLoadOutOfRange`]. The
+    /// default is the target load of the layout.
     ///
     /// A higher load takes less memory. A lower load makes inserts faster, because fewer of them must kick, and makes
     /// the false-positive rate lower, in proportion to the load. In the default layout:

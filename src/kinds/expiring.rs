@@ -86,7 +86,8 @@ struct Ended {
 /// * **Linearizable**: `insert`, `insert_if_absent` and `contains` each take effect at one instant between call and
 ///   return. An insert belongs to the generation of that instant, or to the generation before if that one ended during
 ///   the call. An `advance` forgets one item after the other, and then begins the next generation at one instant.
-/// * **Nothing is lost**: an insert that fails stores nothing, and forgets nothing except generations that are due.
+/// * **Nothing is lost**: an insert that fails stores nothing. It forgets only generations that are due, or that end
+///   because the filter is [full](crate::Builder::forget_oldest_when_full).
 /// * **Memory does not rise** with time. A filter of fixed size keeps its size. A growing filter keeps the size that
 ///   its largest number of items at one time needed.
 ///
@@ -100,10 +101,11 @@ struct Ended {
 /// |---|---|---|
 /// | `contains` | as `contains`: nobody | nothing |
 /// | `age` | as `get` | the same |
-/// | `insert`, item of the present generation | nobody; as `get` if the item is moved meanwhile, or if something of its version group (one of at most 1,024 groups of items) is stashed | nothing |
+/// | `insert`, item of the present generation | nobody; if the item is moved meanwhile, or is stashed, as `get`, and for two stripes if one of its buckets has a free slot | nothing; or these two, for loads of their words |
 /// | `insert` of any other item, `insert_if_absent` | as `insert_if_absent`; for an item of an older generation as `replace`; again if another thread changed the item first | the same |
 /// | `advance` | as `remove_value` | the same |
-/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N generations have passed. If another thread advances already: nobody if it ends one generation, or that thread if it ends several | the same |
+/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N generations have passed. If another thread advances already: that thread if it ends several generations; if it ends one, nobody, except for a moment as it begins or ends | the same |
+/// | with `every_items` or `forget_oldest_when_full`, also: an insert that ends a generation | as `advance` | the same |
 ///
 /// # Why nothing can be removed
 ///
@@ -118,11 +120,12 @@ struct Ended {
 /// With [`every`](crate::Builder::every), "remember for ten minutes" is one line. It needs no thread: each insert reads
 /// the clock first. If a generation is due, the insert advances before it stores anything.
 ///
-/// * **Remembered**: an item is found for at least (N - 1) periods after its insert was called, by the clock.
+/// * **Remembered**: if only the clock ends generations, an item is found for at least (N - 1) periods after its insert
+///   was called, by the clock.
 /// * **Forgotten**: when N periods have passed since the insert of an item returned, the next insert of any item
-///   forgets it first. This may happen later if several threads insert at the end of a generation: then the next
-///   generation counts from the end of the advance. All items that are remembered at that time are forgotten later by
-///   this delay, which is mostly the time of an advance.
+///   forgets it first. One exception: if another thread inserts during the advance that ends a generation, the next
+///   period begins when that advance ends. Then all remembered items are forgotten later, mostly by the time of one
+///   advance.
 /// * **One thread advances**, and the others go on. An insert waits for that thread only if nobody has inserted for a
 ///   whole period.
 /// * **A period shorter than a sweep** gets longer: the time between two [sweeps](#what-an-advance-costs) is at least
@@ -133,8 +136,9 @@ struct Ended {
 ///   [`advance_if_due`](ExpiringCuckooFilter::advance_if_due) before a lookup that matters, or from a thread of your
 ///   own. The first insert after a pause ends all generations that have passed. If these are N or more, it
 ///   [clears](ExpiringCuckooFilter::clear) the filter.
-/// * **An `advance` by hand** ends a generation early. The next generation ends when the ended one would have ended. So
-///   the window is up to one period shorter.
+/// * **Other ends of a generation** (an `advance` by hand, [`every_items`](crate::Builder::every_items), a full filter)
+///   do not change the clock: the next generation ends when the ended one would have ended. So each such end makes the
+///   window up to one period shorter.
 /// * **The clock** is an [`Instant`](std::time::Instant). On Linux, for periods of one second or more, it is the coarse
 ///   clock of the system, which advances by 1 to 10 ms at a time: an item may be remembered for this much less. You can
 ///   also give [a clock of your own](crate::Builder::clock).
@@ -144,7 +148,7 @@ struct Ended {
 /// * **Windows that start together end together**: one `advance` forgets all items whose windows began in the same
 ///   generation, and then all of them are new at once. With more generations, fewer items share a generation.
 /// * **Cost**: in a table that fits into the cache, reading the coarse clock was measured to add some 5 ns to an
-///   insert, and reading an `Instant` some 30 ns. Without a clock, an insert takes 9 ns (a hot item) or 80 ns (a new
+///   insert, and reading an `Instant` some 30 ns. Without a clock, an insert takes 9 ns (a hot item) or 90 ns (a new
 ///   item). The exact clock keeps a processor from reading the table ahead. A
 ///   [batch](ExpiringCuckooFilter::insert_many) reads the clock once for 256 items. If this costs too much, leave
 ///   `every` out, and call `advance` from a thread.
@@ -154,14 +158,15 @@ struct Ended {
 /// # A window of items
 ///
 /// With [`every_items`](crate::Builder::every_items), a generation ends after `items` new items: "remember the last ten
-/// thousand" is one line, too. If one thread inserts, the filter remembers at least the last (N - 1) · `items` new
-/// items, and at most N · `items` of them.
+/// thousand" is one line, too. If one thread inserts, item by item, the filter remembers at least the last
+/// (N - 1) · `items` new items, and at most N · `items` of them. A batch counts its new items after every 256 items, or
+/// after every `items` items if that is less: so with batches, both numbers may be wrong by up to one such part.
 ///
 /// An item that is inserted again within the window moves to the present generation, and does not count as new. So with
 /// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest
 /// generation then](crate::Builder::forget_oldest_when_full). An example with room for 12,000 items: each new item was
-/// followed by the item that had come 9,000 inserts before. Lookups missed no item, and the filter never remembered
-/// fewer than 9,544 items with four generations, or 11,544 with twelve.
+/// followed by a second insert of the item from 9,000 inserts before. No such item was forgotten. Once full, the filter
+/// always remembered at least 9,544 items with four generations, and 11,544 with twelve.
 ///
 /// If items that come again must count, too, call [`advance`](ExpiringCuckooFilter::advance) yourself after a number of
 /// inserts.
@@ -173,10 +178,10 @@ struct Ended {
 ///
 /// # What an advance costs
 ///
-/// An advance reads the table once. It holds eight stripes (groups of buckets) at a time, for 512 buckets: so a writer
-/// that needs one of them waits for some microseconds. An insert that kicks or splits may sweep some stripes itself. An
+/// An advance reads the table once. It holds one stripe (a group of buckets) at a time, for 512 buckets: so a writer
+/// that needs this stripe waits for some microseconds. An insert that kicks or splits may sweep some stripes itself. An
 /// advance takes longest with 2 generations: then it forgets half of the items. In 2^24 slots of the default layout it
-/// takes some 200 ms with 2 generations, 70 ms with 16, and 40 ms with 256. Other threads go on, but an insert that
+/// takes some 90 ms with 2 generations, 30 ms with 16, and 7 ms with 256. Other threads go on, but an insert that
 /// advances takes this much longer. If no insert may take so long, do one of these:
 ///
 /// * Call `advance_if_due` from a thread of your own, more often than once a period, so that this call comes before any
@@ -283,8 +288,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Takes no lock if the item belongs to the present generation already, is in one of its buckets, and is not being
     /// moved. Otherwise it waits while another thread writes to the stripes of the two buckets of the item. To store a
     /// new item, it may also kick entries, use the [stash](crate#what-finds-no-room) or grow the table, and wait for
-    /// other threads there. With a [clock](crate::Builder::every), an insert that finds a generation due
-    /// [advances](Self::advance) first. See [what blocks](ExpiringCuckooFilter#what-blocks).
+    /// other threads there. An insert that ends a generation (by the [clock](crate::Builder::every), by
+    /// [`every_items`](crate::Builder::every_items), or to make room) waits as [`advance`](Self::advance) does. See
+    /// [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Errors
     ///
@@ -368,9 +374,12 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.inner.contains(self.hash_of(item))
     }
 
-    /// Returns how many generations ago `item` was inserted last: from 0 in the present generation up to N - 1. Returns
-    /// `None` if it was not inserted within the window. Like [`contains`](Self::contains), it does not read the
-    /// [clock](ExpiringCuckooFilter#time), so generations that have passed since the last insert do not count.
+    /// Returns the age of `item` in generations: from 0, if it belongs to the present generation, up to N - 1. Returns
+    /// `None` if it was not seen within the window. `None` is certain; another answer may be that of a [false
+    /// positive](Self::false_positive_rate). [`insert`](Self::insert) sets the age to 0, and
+    /// [`insert_if_absent`](Self::insert_if_absent) only that of a new item. Like [`contains`](Self::contains), this
+    /// call does not read the [clock](ExpiringCuckooFilter#time): generations that have passed since the last insert do
+    /// not count.
     ///
     /// If the item shares an entry with other items, the age is that of the entry. If a generation ends during the
     /// call, the call starts over. After eight attempts it returns the age that it read in the last one.
@@ -561,6 +570,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Returns the answers for each item in a new vector, and otherwise works as
     /// [`contains_many`](Self::contains_many).
     ///
+    /// # Aborts
+    ///
+    /// As `Vec` does, if the allocator has no memory for the vector.
+    ///
     /// # Examples
     ///
     /// ```
@@ -608,6 +621,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// Returns the ages in a new vector, and otherwise works as [`age_many`](Self::age_many).
+    ///
+    /// # Aborts
+    ///
+    /// As `Vec` does, if the allocator has no memory for the vector.
     ///
     /// # Examples
     ///
@@ -702,8 +719,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// Advances by the number of generations that have passed by the [clock](crate::Builder::every), as an insert does.
-    /// Returns how many items were forgotten. Returns 0 if no generation was due, if there is no clock, or if another
-    /// thread ends the generations.
+    /// Returns how many items were forgotten: 0 if no generation was due, if there is no clock, or if another thread
+    /// ends the generations. If it ends one generation, it waits as [`advance`](Self::advance) does. While another
+    /// thread ends several, it waits for that thread: see [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Examples
     ///
@@ -936,14 +954,17 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// Returns the number of new items after which a generation [ends](crate::Builder::every_items), or `None` if no
-    /// such number is set.
+    /// number is set. [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full) may have set it.
     #[must_use]
     pub fn items_per_generation(&self) -> Option<usize> {
         self.quota.as_ref().map(Quota::items)
     }
 
-    /// Sets whether an insert that finds the filter full makes room from now on. Use it for a restored filter; in the
-    /// builder, call [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full).
+    /// Sets whether an insert that finds the filter full makes room from now on, as
+    /// [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full) in the builder does. Use it for a restored
+    /// filter, after `set_every` and `set_every_items`: if neither is set, `true` also sets
+    /// [`items_per_generation`](Self::items_per_generation), to the maximum capacity divided by N. A later `false`
+    /// keeps this number.
     ///
     /// # Errors
     ///
@@ -1218,8 +1239,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         size_of::<Self>() + self.inner.figures().heap_bytes()
     }
 
-    /// Forgets all items that were inserted before the call. The generation stays the same, and so do the size of a
-    /// filter that has grown and the memory of the stash.
+    /// Forgets all items that were inserted before the call. These stay as they are: the generation, its period and its
+    /// count of new items, the size of a filter that has grown, and the memory of the stash.
     ///
     /// Waits until it holds every lock of the filter. Until it returns, other threads that write wait for it, and
     /// lookups go on: see [what blocks](crate#what-blocks-on-whom-and-how-long). A lookup during the call may find some
@@ -1363,7 +1384,7 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
     ///
     /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and once, at the end,
     /// while every lock is taken. This call waits for another `snapshot` of the same filter, and at the end for an
-    /// [`advance`](Self::advance): see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// [`advance`](Self::advance) or a `clear`: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     /// [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot) says how long writers wait, how much memory and time a
     /// snapshot takes, and with which hashers it can be restored in another process.
     ///

@@ -334,6 +334,10 @@ impl<L: Storage, S> Filter<L, S> {
 
     /// Returns the answers of [`contains_many`](Self::contains_many) in a new vector.
     ///
+    /// # Aborts
+    ///
+    /// As `Vec` does, if the allocator has no memory for the vector.
+    ///
     /// # Examples
     ///
     /// ```
@@ -914,7 +918,7 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// operation waits for](crate::design#what-each-operation-waits-for) has all cases.
     ///
     /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry. The [`Snapshot`]
-    /// keeps half of this memory. A large table takes two to three times as long as a copy of it to new memory: 240 ms
+    /// keeps half of this memory. A large table takes two to three times as long as a copy of it to new memory: 330 ms
     /// for 2^27 slots, which are 256 MiB, on the machine of `docs/performance.md`.
     ///
     /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not contain the

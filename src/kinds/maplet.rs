@@ -49,8 +49,9 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///   (Exactly: every value whose insert returned before `get` was called, and for which neither a removal nor a
 ///   replacement was called before `get` returned.)
 /// * **Few others**: for an absent key, `get` returns `2b·load/2^f` candidates on average, with b slots per bucket and
-///   fingerprints of f bits. For a key with n values, it returns these n and as many false candidates as for an absent
-///   key. [`false_positive_rate`](CuckooMaplet::false_positive_rate) returns the mean number at the present load.
+///   fingerprints of f bits: those of the layout minus those of a value. (A maplet that grows returns
+///   [more](#layouts).) For a key with n values, it returns these n and as many false candidates as for an absent key.
+///   [`false_positive_rate`](CuckooMaplet::false_positive_rate) returns the mean number at the present load.
 /// * **A replacement is atomic**: while [`replace`](CuckooMaplet::replace) runs, a lookup sees the old value or the new
 ///   one, and never neither. If the pair is stashed, a lookup may see both for a moment.
 /// * **Lookups**: [`contains_key`](CuckooMaplet::contains_key) and [`contains`](CuckooMaplet::contains) are wait-free.
@@ -75,9 +76,9 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_if_absent` | the same |
 /// | `update` | as `get`, then as `replace`; both again if another thread changed the value first | the same; nothing while your function runs |
 /// | `update_or_insert` | as `update`; if the key has no value, then as `insert_if_absent`; both again if another thread inserted a value first | the same; nothing while your function runs |
-/// | `remove_value` | another one, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growing maplet once the growth mutex; then eight stripes at a time | eight stripes, for loads and stores in 512 buckets; for a stashed pair the two stripes and the mutex, for some stores |
-/// | `update_values` | the same, but for the stashed pairs all stripes at once, and the allocator | eight stripes, for loads and stores in all their buckets: from 2^19 buckets on, 1/512 of the table; all stripes, while it sorts the stashed pairs and stores in each of them |
-/// | beside these two, an operation that moves a pair: an insert that kicks or splits, and, if something of the version group is stashed, a removal or a replacement | also eight stripes at a time, which it sweeps itself if they are not swept yet | as these two |
+/// | `remove_value` | another one, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growing maplet once the growth mutex; then one stripe after the other | that stripe, for loads and stores in 512 buckets at a time; for a stashed pair the two stripes and the mutex, for some stores |
+/// | `update_values` | the same, but for the stashed pairs all stripes at once, and the allocator | that stripe, for loads and stores in all its buckets: from 2^19 buckets on, some 1/4096 of the table; all stripes, while it sorts the stashed pairs and stores in each of them |
+/// | during one of these two: an operation that moves a pair (an insert that kicks or splits; while something of the version group is stashed, also a removal or a replacement) | also each stripe that it needs and that is not swept yet: it sweeps that stripe itself | as these two |
 /// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, in each of which a fingerprint of its version group was moved: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads and a search in the stash |
 ///
 /// # Layouts
@@ -326,9 +327,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns the number of copies of the pair of `key` and `value`, false positives of this pair included. (For a
     /// value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
     ///
-    /// Waits while another thread writes to one of the two groups of buckets of the key. It takes no lock if the pair
-    /// is absent, unless meanwhile a fingerprint of its version group is moved, or the
-    /// [stash](crate#what-finds-no-room) is resized. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Takes no lock if the pair is absent, unless meanwhile a fingerprint of its version group is moved, or the
+    /// [stash](crate#what-finds-no-room) is resized. Otherwise it waits while another thread writes to the stripes of
+    /// the two buckets of the key: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -391,10 +392,14 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Replace only pairs that were inserted. A pair that was never inserted may collide with a pair of another key:
     /// then the other key loses its value.
     ///
-    /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
-    /// unless (a) a pair of this key, or of a key that collides with it, is stashed, (b) the stash is resized during
-    /// the call, or (c) other threads move pairs of its version group during each of 64 attempts. See [what
-    /// blocks](CuckooMaplet#what-blocks).
+    /// Waits while another thread writes to the stripe (the group of buckets) of the pair. If there is no such pair, it
+    /// takes no lock, except in three cases:
+    ///
+    /// * A pair of this key, or of a key that collides with it, is [stashed](crate#what-finds-no-room).
+    /// * The stash is resized during the call.
+    /// * Other threads move pairs of the version group of `key` during each of 64 attempts.
+    ///
+    /// See [what blocks](CuckooMaplet#what-blocks).
     ///
     /// # Errors
     ///
@@ -611,10 +616,14 @@ impl<L: Storage, S> Maplet<L, S> {
     /// pair of another key: then the other key loses its value. [A table](crate#if-a-lookup-misses-what-you-inserted)
     /// has all causes of a false negative.
     ///
-    /// Waits while another thread writes to the same group of buckets. It takes no lock if there is no such pair,
-    /// unless (a) a pair of this key, or of a key that collides with it, is [stashed](crate#what-finds-no-room), (b)
-    /// the stash is resized during the call, or (c) other threads move pairs of its version group during each of 64
-    /// attempts. See [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread writes to the stripe (the group of buckets) of the pair. If there is no such pair, it
+    /// takes no lock, except in three cases:
+    ///
+    /// * A pair of this key, or of a key that collides with it, is [stashed](crate#what-finds-no-room).
+    /// * The stash is resized during the call.
+    /// * Other threads move pairs of the version group of `key` during each of 64 attempts.
+    ///
+    /// See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
     ///
@@ -647,9 +656,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// [counters](crate::cookbook#a-counter-for-each-key) that are back at zero.
     ///
     /// It reads the whole table, which takes some milliseconds for a million pairs. It waits for another
-    /// `remove_value`, for a [`clear`](Self::clear), for a [`merge`](Self::merge) into this maplet, and for the end of
-    /// a [`snapshot`](Self::snapshot). It also waits at each stripe while another thread writes there: see [what
-    /// blocks](CuckooMaplet#what-blocks).
+    /// `remove_value`, an [`update_values`](Self::update_values), a [`clear`](Self::clear), a [`merge`](Self::merge)
+    /// into this maplet, and the end of a [`snapshot`](Self::snapshot). It also waits at each stripe while another
+    /// thread writes there: see [what blocks](CuckooMaplet#what-blocks).
     ///
     /// # Examples
     ///
@@ -687,9 +696,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// If two values of a key become equal, the key has two equal pairs, as after two calls of
     /// [`insert`](Self::insert).
     ///
-    /// It changes a million pairs in 10 to 30 ms. It waits as [`remove_value`](Self::remove_value) does. While it
-    /// changes the pairs that are stashed, every operation that takes a lock waits: some 0.2 µs for each of them.
-    /// Lookups do not wait.
+    /// A million pairs take 7 to 30 ms, depending on the machine. It waits as [`remove_value`](Self::remove_value) does.
+    /// While it changes the stashed pairs, some 0.2 µs for each, every operation that takes a lock waits. Lookups do not
+    /// wait.
     ///
     /// # Errors
     ///
@@ -900,6 +909,10 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns the answers for each pair in a new vector, and otherwise works as
     /// [`contains_many`](Self::contains_many).
     ///
+    /// # Aborts
+    ///
+    /// As `Vec` does, if the allocator has no memory for the vector.
+    ///
     /// # Examples
     ///
     /// ```
@@ -971,7 +984,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// # Errors
     ///
     /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is replaced. [`Error::Stopped`] where
-    /// [`replace`](Self::replace) fails. Then the pairs before the index are replaced.
+    /// [`replace`](Self::replace) fails. Then the pairs before the index are done, and `replaced` has their answers. The
+    /// rest of `replaced` is as it was.
     ///
     /// # Panics
     ///
@@ -1374,10 +1388,10 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     ///
     /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and once, at the end,
     /// while every lock is taken. This call waits for another `snapshot` of the same maplet, and at the end for a
-    /// [`merge`](Self::merge) into it and a [`remove_value`](Self::remove_value): see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long). [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot) says
-    /// how long writers wait, how much memory and time a snapshot takes, and with which hashers it can be restored in
-    /// another process.
+    /// `clear`, a [`merge`](Self::merge) into it, a [`remove_value`](Self::remove_value) and an `update_values`: see
+    /// [what blocks](crate#what-blocks-on-whom-and-how-long). [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot)
+    /// says how long writers wait, how much memory and time a snapshot takes, and with which hashers it can be restored
+    /// in another process.
     ///
     /// # Errors
     ///
@@ -1481,9 +1495,9 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     /// merged maplets of counters is the sum of its values: `counts.get(key).sum::<u32>()`.
     ///
     /// Takes a [`snapshot`](Self::snapshot) of `other`, and waits as that call does. Then it waits for another `merge`
-    /// into this maplet, for a [`clear`](Self::clear), for a [`remove_value`](Self::remove_value), and for the end of a
-    /// `snapshot` of this maplet. Then, for each pair, it waits while another thread writes to the same stripe: see
-    /// [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// into this maplet, a [`clear`](Self::clear), a [`remove_value`](Self::remove_value), an `update_values`, and the
+    /// end of a `snapshot` of this maplet. Then, for each pair, it waits while another thread writes to the same
+    /// stripe: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
