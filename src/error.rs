@@ -336,8 +336,8 @@ pub enum Error {
     /// The snapshot to be restored, or the other filter of a merge or another set operation, has another layout.
     ///
     /// To restore it, name its layout in the type of the filter, or restore an
-    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which accepts every layout. There is no merge or other set operation of
-    /// filters of different layouts.
+    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which accepts every layout. Filters of different layouts have no
+    /// merge, and no other set operation.
     OtherLayout {
         /// The layout of the snapshot, or of the other filter.
         other: &'static str,

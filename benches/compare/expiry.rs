@@ -15,13 +15,13 @@ use coucal::{
     CuckooFilter, ExpiringBuilder, ExpiringCuckooFilter, Fixed, Fp12x5, Fp16x4, Fp21x3, Layout,
 };
 use coucal_benches::keys::{CHUNK, Keys, Which};
-use coucal_benches::text::{Table, power};
+use coucal_benches::text::Table;
 use cuckoo_clock::config::{CuckooConfiguration, TtlConfig};
 use fastbloom::AtomicBloomFilter;
 use parking_lot::RwLock;
 
 use crate::hash::KeyHash;
-use crate::output::{all_figures, scaling, table};
+use crate::output::{all_figures, all_scaling};
 use crate::pieces::{self, Counted, count};
 use crate::results::{Results, median};
 use crate::threads::{again, part};
@@ -395,14 +395,7 @@ fn shared(
 
 fn tables(results: &Results) -> Vec<Table> {
     let subjects = SUBJECTS.map(|(name, _)| name);
-    let mut threads = table("expiry-threads", SHARED);
-    for slots in results.slots_with(SHARED[0]) {
-        let views = (results.at(slots, 1), results.at(slots, 2));
-        for name in subjects.into_iter().filter(|name| !views.0.runs(name, SHARED[0]).is_empty()) {
-            let label = format!("{name}, {} slots", power(slots));
-            threads.cells(&label, SHARED.map(|workload| scaling(views, name, workload)));
-        }
-    }
+    let threads = all_scaling("expiry-threads", results, &subjects, &SHARED);
     let advances = ADVANCES.map(|(name, _)| name);
     let advances = all_figures("expiry-advance", results, &advances, &ADVANCE);
     vec![all_figures("expiry", results, &subjects, &FIGURES), threads, advances]

@@ -38,6 +38,20 @@ pub fn scaling((one, several): (View, View), name: &str, workload: &str) -> Stri
     format!("{} → {} ({times})", rate(one), rate(several))
 }
 
+/// Makes a row for each subject at each size, and a column for each workload: the throughput of one thread, that of two,
+/// and their ratio.
+pub fn all_scaling(name: &str, results: &Results, subjects: &[&str], workloads: &[&str]) -> Table {
+    let mut all = table(name, workloads.iter().copied());
+    for slots in results.slots_with(workloads[0]) {
+        let views = (results.at(slots, 1), results.at(slots, 2));
+        for name in subjects.iter().filter(|name| !views.0.runs(name, workloads[0]).is_empty()) {
+            let label = format!("{name}, {} slots", power(slots));
+            all.cells(&label, workloads.iter().map(|workload| scaling(views, name, workload)));
+        }
+    }
+    all
+}
+
 /// Returns the path of the file of a topic.
 pub fn csv(folder: &Path, topic: &Topic, suffix: &str) -> PathBuf {
     folder.join(format!("{}{suffix}.csv", topic.name))

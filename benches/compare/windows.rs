@@ -8,15 +8,15 @@ use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use coucal::{ExpiringCuckooFilter, Fp16x4};
+use coucal::{ExpiringBuilder, ExpiringCuckooFilter, Fixed, Fp16x4};
 use coucal_benches::keys::{CHUNK, Keys, Which, mix};
-use coucal_benches::text::{Table, power};
+use coucal_benches::text::Table;
 use parking_lot::Mutex;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, UnitWeighter};
 
 use crate::hash::KeyHash;
-use crate::output::{all_figures, scaling, table};
+use crate::output::{all_figures, all_scaling};
 use crate::pieces::{self, Counted, count};
 use crate::results::{Results, median};
 use crate::threads::{again, part};
@@ -56,7 +56,7 @@ type Expiring = ExpiringCuckooFilter<Fp16x4, KeyHash>;
 
 impl Remembers for Expiring {
     fn insert(&self, key: u64) -> bool {
-        self.insert(&key).expect("it forgets the oldest when it is full")
+        self.insert(&key).expect("it has room, or makes room")
     }
     fn contains(&self, key: u64) -> bool {
         self.contains(&key)
@@ -134,16 +134,10 @@ impl Remembers for Sets {
 
 type Make = fn(usize) -> Box<dyn Remembers>;
 
-/// Returns a filter with room for a window and the present generation.
-fn expiring(window: usize, every: Option<usize>) -> Expiring {
+/// Returns the builder of a filter of the generations of a window, and of the present one.
+fn expiring(capacity: usize) -> ExpiringBuilder<Fixed<Fp16x4>, KeyHash> {
     let builder = ExpiringCuckooFilter::builder().layout::<Fp16x4>().hasher(KeyHash::default());
-    let builder = builder.generations(GENERATIONS + 1).capacity(window + of_generation(window));
-    let builder = builder.forget_oldest_when_full();
-    let built = match every {
-        Some(items) => builder.every_items(items).build(),
-        None => builder.build(),
-    };
-    built.expect("memory")
+    builder.generations(GENERATIONS + 1).capacity(capacity)
 }
 
 fn of_generation(window: usize) -> usize {
@@ -151,12 +145,18 @@ fn of_generation(window: usize) -> usize {
 }
 
 const SUBJECTS: [(&str, Make); 4] = [
-    ("coucal, `every_items`", |window| Box::new(expiring(window, Some(of_generation(window))))),
+    ("coucal, `every_items`", |window| {
+        let new = of_generation(window);
+        let builder = expiring(window + new).every_items(new).forget_oldest_when_full();
+        Box::new(builder.build().expect("memory"))
+    }),
     ("coucal, `advance` after a number of inserts", |window| {
+        let new = of_generation(window);
         Box::new(Counting {
-            filter: expiring(window, None),
+            // While one thread advances, the present generation also gets the items of others.
+            filter: expiring(window + 2 * new).build().expect("memory"),
             inserts: AtomicU64::new(0),
-            of_generation: of_generation(window) as u64,
+            of_generation: new as u64,
         })
     }),
     ("quick_cache", |window| {
@@ -263,13 +263,6 @@ fn shared(
 
 fn tables(results: &Results) -> Vec<Table> {
     let subjects = SUBJECTS.map(|(name, _)| name);
-    let mut threads = table("windows-threads", SHARED);
-    for slots in results.slots_with(SHARED[0]) {
-        let views = (results.at(slots, 1), results.at(slots, 2));
-        for name in subjects.into_iter().filter(|name| !views.0.runs(name, SHARED[0]).is_empty()) {
-            let label = format!("{name}, {} slots", power(slots));
-            threads.cells(&label, SHARED.map(|workload| scaling(views, name, workload)));
-        }
-    }
+    let threads = all_scaling("windows-threads", results, &subjects, &SHARED);
     vec![all_figures("windows", results, &subjects, &FIGURES), threads]
 }

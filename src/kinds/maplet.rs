@@ -697,8 +697,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// [`insert`](Self::insert).
     ///
     /// A million pairs take 7 to 30 ms, depending on the machine. It waits as [`remove_value`](Self::remove_value) does.
-    /// While it changes the stashed pairs, some 0.2 µs for each, every operation that takes a lock waits. Lookups do not
-    /// wait.
+    /// While it changes the stashed pairs, every operation that takes a lock waits. Lookups do not wait.
     ///
     /// # Errors
     ///

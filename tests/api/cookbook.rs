@@ -1,7 +1,7 @@
 //! The figures of the cookbook, and the form of the cookbook and the README. Their code runs as documentation tests.
 
 use coucal::{
-    CuckooFilter, CuckooMaplet, ExpiringCuckooFilter, Figures, GrowableCuckooFilter,
+    CuckooFilter, CuckooMaplet, ExpiringCuckooFilter, Figures, Fp16x4, GrowableCuckooFilter,
     GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
 };
 
@@ -31,6 +31,27 @@ fn the_bytes_of_small_filters() {
         sizes += 1;
     }
     assert_eq!(sizes, 5);
+}
+
+/// For ten million items: at a rate of 0.1 %, and in the default layout.
+#[test]
+fn the_cookbook_says_what_figures_tell() {
+    const ITEMS: usize = 10_000_000;
+    let builder = CuckooFilter::builder().capacity(ITEMS);
+    let chosen = builder.clone().false_positive_rate(0.001).any_layout().figures(ITEMS).unwrap();
+    let growing = GrowableCuckooFilter::builder().layout::<Fp16x4>().figures(ITEMS).unwrap();
+    let megabytes = [chosen, builder.figures(ITEMS).unwrap(), growing].map(|figures| {
+        [figures.memory_bytes, figures.snapshot_bytes].map(|bytes| bytes as f64 / 1e6)
+    });
+    let page = include_str!("../../docs/cookbook.md");
+    for (told, (size, text)) in megabytes.into_iter().zip([
+        (16.5, "Both sizes are some 16.5 MB for 10 million items at a rate of 0.1 %"),
+        (21.0, "they are some 21 MB at a fixed size"),
+        (27.0, "and some 27 MB in a growing filter"),
+    ]) {
+        assert!(page.contains(text), "{text}");
+        assert!(told.iter().all(|told| (told / size - 1.0).abs() < 0.03), "{text}: {told:?}");
+    }
 }
 
 /// The README rounds what `figures` tells of a million items: bits per item of each type, and rates.

@@ -1,7 +1,7 @@
 //! Writer locks: one stripe for each group of buckets, with the number of slots in use there.
 //!
-//! A group consists of *segments*, each of [`SEGMENT`] neighbouring buckets. Segment number i belongs to stripe i modulo
-//! the number of stripes. So buckets that are split or swept one after the other have few stripes.
+//! A group consists of *segments*, each of [`SEGMENT`] neighbouring buckets. Segment number i belongs to stripe i
+//! modulo the number of stripes. So buckets that are split or swept one after the other have few stripes.
 //!
 //! **Invariant:** writers take locks in the order of their stripes, so no two writers wait for each other. A bucket
 //! changes only under its stripe, and so does the number of its slots in use.
@@ -16,8 +16,8 @@ use crate::sync::power_of_two::PowerOfTwoSlice;
 use crate::sync::{Count, Flag, Guard, Guards, Lock};
 use crate::table::placing::OUT_OF_CACHE_BUCKETS;
 
-/// The number of buckets of a segment: those of two cache lines. One in models, and in tests of tables of a few buckets:
-/// so these buckets have different stripes.
+/// The number of buckets of a segment: those of two cache lines. One in models, and in tests of tables of a few
+/// buckets: so these buckets have different stripes.
 pub(crate) const SEGMENT: usize =
     if cfg!(any(coucal_model, coucal_short_segments, all(loom, feature = "loom"))) {
         1
@@ -413,18 +413,18 @@ mod tests {
     /// A thread changes a bucket under the stripe of another bucket.
     #[cfg(debug_assertions)]
     #[test]
-    #[should_panic(expected = "the stripe of bucket 32 is not locked")]
+    #[should_panic(expected = "the stripe of bucket 33 is not locked")]
     fn a_change_without_the_stripe_is_noticed() {
-        stripes(8, 1000).lock([0]).unwrap().occupy(32, 1);
+        stripes(8, 1000).lock([0]).unwrap().occupy(33, 1);
     }
 
     /// The same, while another thread holds the stripe of the bucket.
     #[cfg(debug_assertions)]
     #[test]
-    #[should_panic(expected = "the stripe of bucket 32 is not locked")]
+    #[should_panic(expected = "the stripe of bucket 33 is not locked")]
     fn a_change_under_the_stripe_of_another_thread_is_noticed() {
         let stripes = stripes(8, 1000);
-        let _other = stripes.lock([32]);
-        stripes.lock([0]).unwrap().occupy(32, 1);
+        let _other = stripes.lock([33]);
+        stripes.lock([0]).unwrap().occupy(33, 1);
     }
 }

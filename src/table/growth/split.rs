@@ -429,7 +429,7 @@ fn with<F: Encoding>(part: F, slot: Option<Slot>) -> F {
     slot.map_or(part, |slot| part.with(slot).expect("a part of a bucket has room"))
 }
 
-/// The most stripes of a run and of its new buckets: a run is in one segment; in models, in as many as it has buckets.
+/// The most stripes of a run and of its new buckets: a run is in one segment, or a segment is one bucket.
 const STRIPES_PER_LOCK: usize = 2 * SPLITS_PER_LOCK.div_ceil(SEGMENT);
 
 /// The splits of a run.

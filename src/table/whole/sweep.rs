@@ -353,12 +353,34 @@ mod tests {
 
     use super::*;
     use crate::layout::Packed;
-    use crate::sizing::Sizing;
-    use crate::table::GrowingBuckets;
+    use crate::sizing::{MAX_STRIPES, Sizing};
     use crate::table::placing::entry::Pair;
     use crate::table::placing::geometry;
+    use crate::table::{FixedBuckets, GrowingBuckets, SEGMENT};
 
     type Fp16x4 = Packed<16, 4>;
+
+    /// A stripe of so many segments that a removal unlocks it in between: it goes on where it was.
+    #[test]
+    fn a_removal_goes_on_after_it_has_unlocked() {
+        let buckets = 3 * SEGMENTS_AT_ONCE * SEGMENT * MAX_STRIPES;
+        let sizing = Sizing {
+            value_bits: 2,
+            ..Sizing::of_table(Fp16x4::ID, buckets as u64, buckets as u64)
+        };
+        let table = Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        assert!(table.stripes().segments(0, 0..table.present()).count() > 2 * SEGMENTS_AT_ONCE);
+        for hash in (0..40_000).map(geometry::mix) {
+            let value = (hash % 2) as u32;
+            table.insert(table.key_of(Pair { hash, value })).unwrap();
+        }
+        let ones = (0..40_000).map(geometry::mix).filter(|hash| hash % 2 == 1).count();
+        assert_eq!(table.remove_value(1), ones);
+        assert_eq!(table.len(), 40_000 - ones);
+        // What has moved or was counted twice would be seen here.
+        assert_eq!(table.remove_value(0), 40_000 - ones);
+        assert_eq!(table.len(), 0);
+    }
 
     /// In the middle of a hop an entry may be counted nowhere. So the count of doubled entries is limited while all
     /// stripes are held: then nothing moves.
