@@ -43,7 +43,7 @@ use super::buckets::stripes::Locked;
 use super::items::insert::Duplicates;
 use super::placing::entry::{Entry, Values};
 use super::placing::geometry::{self, Key, Place};
-use super::shared::cells::packing::Packing;
+use super::shared::cells::packing::{MOST_KNOWN, Packing};
 use super::shared::cells::{CellWords, Cells, Match, Progress, StashQuery, Stashed, Writer};
 use super::shared::doubled::Counts;
 use super::{Attempt, Buckets, State, Table, prefix};
@@ -96,7 +96,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// Returns the shards. Allocates them if they are not there.
     fn try_shards(self) -> Result<&'a [Cells], NoMemory> {
         let packing = if B::GROWS {
-            Packing::growing()
+            Packing::growing(F::BITS, self.geometry().shape.ring)
         } else {
             Packing::fixed(F::BITS, self.buckets.max_buckets())
         };
@@ -161,6 +161,18 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             entry = Entry::knowing(entry.bits().into(), 0);
         }
         Place { position, entry }
+    }
+
+    /// Returns an item as the stash holds it: at its even position, of which an entry of a growing table knows
+    /// [`MOST_KNOWN`] bits at most.
+    #[inline]
+    fn in_stash(key: Key) -> Place {
+        let Place { position, entry } = key.even();
+        let known = entry.known().min(MOST_KNOWN);
+        Place {
+            position: prefix(position, known),
+            entry: Entry::knowing(entry.bits().into(), known),
+        }
     }
 
     /// Returns `true` if the cells of the stash certainly hold no entry of the item, whatever its value is. Returns
@@ -288,7 +300,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// in the stash and the table is full.
     pub(super) fn reserve_in_stash(self, key: Key) -> Result<(), InsertError> {
         let cells = self.cells_of(self.group_of(key));
-        if cells.is_some_and(|cells| cells.lock().copies_of(key.even()) > 0) {
+        if cells.is_some_and(|cells| cells.lock().copies_of(Self::in_stash(key)) > 0) {
             return Ok(());
         }
         if self.looks_full() {
@@ -308,7 +320,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         copies: usize,
     ) -> Result<bool, InsertError> {
         let group = self.group_of(key);
-        let is_new = writer.add(self.in_shard(group), Stashed { place: key.even(), copies })?;
+        let is_new =
+            writer.add(self.in_shard(group), Stashed { place: Self::in_stash(key), copies })?;
         // After the cell: a lookup that sees the bumped version also sees the cell.
         self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);
         Ok(is_new)
@@ -352,7 +365,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// of copies that it has taken, and 1 entry if no copy is left. The caller holds both stripes of the item.
     pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> Counts {
         let stashed = self.longest_stashed(key);
-        let is_exact = |(_, found): &(_, Match)| found.entry.known == key.entry.known();
+        let known = Self::in_stash(key).entry.known();
+        let is_exact = |(_, found): &(_, Match)| found.entry.known == known;
         let Some((mut writer, found)) = stashed.filter(is_exact) else {
             return Counts::default();
         };
@@ -475,7 +489,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let new = Key { entry, ..key };
         // If another copy of the old entry stays and the new entry is not there yet, the stash gets one more entry. It
         // is refused if the stash has about as many entries as the table has slots.
-        let is_more = found.copies > 1 && writer.copies_of(new.even()) == 0;
+        let is_more = found.copies > 1 && writer.copies_of(Self::in_stash(new)) == 0;
         if is_more && self.is_stash_full() {
             return Err(InsertError::Full);
         }

@@ -6,8 +6,8 @@
 //! The table uses open addressing with linear probing (Knuth, "The Art of Computer Programming", volume 3, section
 //! 6.4), by *lines* of eight *cells*. A search for an entry follows the *way* of the entry: it begins at the line that
 //! the hash of the entry names, and continues line by line. An entry is stored in the first line of its way that has a
-//! free cell, and its way ends there. [`packing`] says how a cell holds an entry: in one word in tables of fixed size
-//! (with rare exceptions), in two words in growing tables.
+//! free cell, and its way ends there. [`packing`] says how a cell holds an entry: in one word, with rare
+//! exceptions.
 //!
 //! Each line also has one word of its own, its *head*:
 //!
@@ -882,14 +882,14 @@ impl<'a> Writer<'a> {
             if !wanted(Stashed::of_words(words).place) {
                 continue;
             }
-            let rank = geometry::mix(second ^ (first & NAME).rotate_left(KNOWN) ^ number);
+            let rank = geometry::mix(second ^ geometry::mix(first & NAME ^ number));
             let mut next = Some((rank, words));
             for held in &mut chosen {
                 // This entry was met before: a line may be in the runs of two lines.
                 if next.is_none() || *held == next {
                     break;
                 }
-                if held.is_none_or(|held| next.is_some_and(|next| next.0 < held.0)) {
+                if held.is_none_or(|held| next.is_some_and(|next| next < held)) {
                     mem::swap(held, &mut next);
                 }
             }
@@ -1072,11 +1072,18 @@ mod tests {
 
     use std::collections::{BTreeMap, BTreeSet};
 
+    use super::packing::MOST_KNOWN;
     use super::*;
 
     /// Mask of the key in entries of 20 bits. The upper 8 bits are the value.
     const KEY: u32 = (1 << 12) - 1;
     const GROUPS: usize = 4;
+
+    /// Returns the packing of these entries in a growing table. The lowest 4 bits are the place of the ring. A cell of
+    /// one word counts up to 7 copies.
+    fn growing() -> Packing {
+        Packing::growing(20, 4)
+    }
 
     fn place(position: u64, bits: u64, known: u32) -> Place {
         let entry = Entry::knowing(bits, known);
@@ -1099,7 +1106,7 @@ mod tests {
     /// value have the same hash.
     #[test]
     fn entries_are_spread() {
-        let cells = Cells::try_new(GROUPS, KEY, Packing::growing()).unwrap();
+        let cells = Cells::try_new(GROUPS, KEY, growing()).unwrap();
         let families: [fn(u64) -> Place; 3] = [
             |n| place(2 * n, 1, 64),
             |n| place(2, 1 + n, 64),
@@ -1127,7 +1134,7 @@ mod tests {
     fn few_absent_keys_have_all_marks() {
         // The lines are as full as they get, and half as full.
         for (entries, one_in) in [(7 * 128, 20), (7 * 64 + 1, 100)] {
-            let cells = Cells::try_new(GROUPS, u32::MAX, Packing::growing()).unwrap();
+            let cells = Cells::try_new(GROUPS, u32::MAX, growing()).unwrap();
             let item = |n: u64| place(2 * n, 1, 64);
             for n in 0..entries {
                 cells.lock().add(0, Stashed { place: item(n), copies: 1 }).unwrap();
@@ -1143,8 +1150,8 @@ mod tests {
     /// As many entries come as go: the allocated memory stays the same.
     #[test]
     fn a_turnover_takes_no_more_memory() {
-        let cells = Cells::try_new(GROUPS, u32::MAX, Packing::growing()).unwrap();
-        let item = |n: u64| place(2 * n, 1, 64);
+        let cells = Cells::try_new(GROUPS, u32::MAX, growing()).unwrap();
+        let item = |n: u64| place(2 * n, 1 << 4, MOST_KNOWN);
         let mut most = 0;
         for n in 0..100_000_u64 {
             let mut writer = cells.lock();
@@ -1168,10 +1175,10 @@ mod tests {
         let crowd = |n: usize| Stashed {
             place: place(
                 2 * (n.isqrt() % 40) as u64,
-                1 | (((n / 3) % 16) as u64) << 12,
-                64 - n as u32 % 3,
+                1 << 4 | (((n / 3) % 16) as u64) << 12,
+                MOST_KNOWN - n as u32 % 3,
             ),
-            copies: 1 + n % 5,
+            copies: 1 + n % 9,
         };
         let distinct: BTreeMap<_, _> =
             (0..entries).map(|n| (Stashed::order(crowd(n).words()), crowd(n).words())).collect();
@@ -1183,8 +1190,7 @@ mod tests {
     fn a_choice_depends_on_the_entries() {
         for entries in [1, 2, 10, 150] {
             let words = crowds(entries);
-            let [one, other] =
-                [0; 2].map(|_| Cells::try_new(GROUPS, KEY, Packing::growing()).unwrap());
+            let [one, other] = [0; 2].map(|_| Cells::try_new(GROUPS, KEY, growing()).unwrap());
             let (mut filled, mut grown) = (one.lock(), other.lock());
             filled.fill(&mut words.iter().map(|&words| (0, words)).collect::<Vec<_>>()).unwrap();
             for n in 0..1000 {
@@ -1225,7 +1231,7 @@ mod tests {
     fn filled_at_once() {
         for entries in [1, 50, 57, 400, 5000] {
             let words = crowds(entries);
-            let cells = Cells::try_new(GROUPS, KEY, Packing::growing()).unwrap();
+            let cells = Cells::try_new(GROUPS, KEY, growing()).unwrap();
             let mut writer = cells.lock();
             writer.fill(&mut words.iter().map(|&words| (0, words)).collect::<Vec<_>>()).unwrap();
             let mut held: Vec<_> = writer.entries().map(Stashed::words).collect();

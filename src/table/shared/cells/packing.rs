@@ -1,19 +1,22 @@
 //! How a cell holds an entry and the number of its copies: pure functions.
 //!
-//! A cell holds an entry in one word if the entry fits. In a table of fixed size nearly every entry fits, in a growing
-//! table none does. Otherwise the cell is *wide*: it has a second word. The uppermost bit of the first word says
-//! whether the cell is wide.
+//! A cell holds an entry in one word if the entry fits, and nearly every entry fits. Otherwise the cell is *wide*: it
+//! has a second word. The uppermost bit of the first word says whether the cell is wide.
 //!
 //! | first word | bits | meaning |
 //! |---|---|---|
-//! | not wide | 0 to s - 1 | the entry as a slot of s bits holds it |
-//! | | s to s + p - 1 | its even position, in p bits |
+//! | not wide | 0 to s - 1 | the entry as a slot holds it, in s bits; in a growing table without its ring |
+//! | | s to s + p - 1 | its even position, in p bits; in a growing table [`MOST_KNOWN`] bits, which are all that is known |
 //! | | s + p to 62 | the number of copies; 0 in a cell without an entry |
 //! | wide | 0 to 31 | the entry as a slot holds it, in a growing table without its ring |
 //! | | 32 to 37 | the number of known bits of the position, modulo 64; 0 in a table of fixed size |
 //! | | 38 to 62 | the number of copies; 0 in a cell without an entry |
 //!
 //! The second word has the even position, as far as it is known.
+//!
+//! In a growing table these entries do not fit: those that know fewer bits of their position than `MOST_KNOWN`, which
+//! come from merges; those with more copies than there is room for; and those with values so long that
+//! nothing is left for the copies.
 
 use super::{CellWords, KNOWN, LENGTH, Stashed};
 use crate::table::placing::entry::Entry;
@@ -26,12 +29,18 @@ const WIDE_COPIES: u32 = 38;
 /// The most copies that a cell counts.
 pub(crate) const MAX_COPIES: usize = ((WIDE - 1) >> WIDE_COPIES) as usize;
 
+/// The most bits of its position that a stashed entry of a growing table knows: one more than the buckets of the
+/// largest table tell. So growth never separates it from its buckets, and the entry fits into one word.
+pub(in crate::table) const MOST_KNOWN: u32 = 44;
+
 /// The positions of the parts of a first word.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::table) struct Packing {
-    /// Whether entries know a part of their position.
-    grows: bool,
-    /// In a cell that is not wide: the lowest bit of the position, which is also the number of bits of a slot.
+    /// The number of known bits of the position of an entry that fits into one word; 0 in a table of fixed size.
+    known: u32,
+    /// The number of bits of the ring of a slot; 0 in a table of fixed size.
+    ring: u32,
+    /// In a cell that is not wide: the lowest bit of the position, which is also the number of bits of the entry.
     position: u32,
     /// In a cell that is not wide: the lowest bit of the number of copies; 63 if no entry fits into one word.
     copies: u32,
@@ -72,8 +81,9 @@ fn copies_in_one_word(behind: u32) -> u32 {
 
 /// In models as the model says.
 #[cfg(coucal_model)]
-fn copies_in_one_word(_: u32) -> u32 {
-    crate::sync::machine::copies_in_one_word()
+fn copies_in_one_word(behind: u32) -> u32 {
+    let copies = crate::sync::machine::copies_in_one_word();
+    if behind <= copies { copies } else { 63 }
 }
 
 impl Packing {
@@ -81,19 +91,21 @@ impl Packing {
     pub(in crate::table) fn fixed(slot: u32, buckets: u64) -> Self {
         let bits = u64::BITS - buckets.saturating_sub(1).leading_zeros();
         let copies = copies_in_one_word(slot + bits);
-        Self { grows: false, position: slot, copies }
+        Self { known: 0, ring: 0, position: slot, copies }
     }
 
-    /// Returns the packing for growing tables: all cells are wide, since up to 64 bits of a position are known.
-    pub(in crate::table) fn growing() -> Self {
-        Self { grows: true, position: u32::BITS, copies: 63 }
+    /// Returns the packing for slots of `slot` bits, of which `ring` are the ring, in a growing table.
+    pub(in crate::table) fn growing(slot: u32, ring: u32) -> Self {
+        let position = slot - ring;
+        let copies = copies_in_one_word(position + MOST_KNOWN);
+        Self { known: MOST_KNOWN, ring, position, copies }
     }
 
     /// Returns the only word of a cell that is not wide, if the entry and its copies fit.
     pub(super) fn in_one_word(self, words: CellWords) -> Option<u64> {
         let Stashed { place: Place { position, entry }, copies } = Stashed::of_words(words);
-        let bits = u64::from(entry.bits());
-        let fits = !self.grows
+        let bits = u64::from(entry.bits()) >> self.ring;
+        let fits = entry.known() == self.known
             && bits >> self.position == 0
             && position >> (self.copies - self.position) == 0
             && copies as u64 >> (63 - self.copies) == 0;
@@ -113,12 +125,12 @@ impl Packing {
         let part = |from: u32, to: u32| first >> from & !(u64::MAX << (to - from));
         let place = if is_wide(first) {
             let known = match part(KNOWN, WIDE_COPIES) as u32 {
-                0 if self.grows => u64::BITS,
+                0 if self.known > 0 => u64::BITS,
                 known => known,
             };
             Place { position: second(), entry: Entry::knowing(part(0, KNOWN), known) }
         } else {
-            let entry = Entry::knowing(part(0, self.position), 0);
+            let entry = Entry::knowing(self.bits(first).into(), self.known);
             Place { position: part(self.position, self.copies), entry }
         };
         Stashed { place, copies }.words()
@@ -140,7 +152,11 @@ impl Packing {
     /// Returns the entry in a first word as a slot holds it; in a growing table without the ring.
     #[inline]
     pub(super) fn bits(self, first: u64) -> u32 {
-        if is_wide(first) { first as u32 } else { (first & !(u64::MAX << self.position)) as u32 }
+        if is_wide(first) {
+            first as u32
+        } else {
+            ((first & !(u64::MAX << self.position)) as u32) << self.ring
+        }
     }
 
     #[inline]
@@ -155,14 +171,16 @@ impl Packing {
         let wide = u64::from(entry.bits()) | u64::from(entry.known() & 63) << KNOWN;
         let lengths = (1 << WIDE_COPIES) - (1 << KNOWN);
         let fields = |end: u32| !(u64::MAX << end);
-        let one = u64::from(entry.bits()) | position << (self.position & 63);
-        let value = !u64::from(mask) & fields(self.position);
-        Sought {
-            wide,
-            wide_mask: u64::from(mask) | lengths,
-            one,
-            one_mask: fields(self.copies) & !value,
-        }
+        let bits = u64::from(entry.bits()) >> self.ring;
+        let value = u64::from(!mask) >> self.ring & fields(self.position);
+        // No cell of one word holds an entry that knows another number of bits: then the pattern is the bit of a wide
+        // cell.
+        let (one, one_mask) = if entry.known() == self.known {
+            (bits | position << self.position, fields(self.copies) & !value)
+        } else {
+            (WIDE, WIDE)
+        };
+        Sought { wide, wide_mask: u64::from(mask) | lengths, one, one_mask }
     }
 }
 
@@ -175,11 +193,17 @@ mod tests {
 
     /// Generates entries that fit this packing, with copies.
     fn entries(packing: Packing) -> impl Strategy<Value = Stashed> {
-        let position = if packing.grows { u64::BITS } else { packing.copies - packing.position };
-        let known = if packing.grows { 1..=u64::BITS } else { 0..=0 };
+        let grows = packing.known > 0;
+        let position = if grows { u64::BITS } else { packing.copies - packing.position };
+        let known = if grows {
+            prop_oneof![1..=u64::BITS, Just(MOST_KNOWN)].boxed()
+        } else {
+            Just(0).boxed()
+        };
         let copies = prop_oneof![1..=8_usize, 1..=MAX_COPIES, Just(MAX_COPIES)];
         (any::<u64>(), any::<u64>(), known, copies).prop_map(move |(bits, at, known, copies)| {
-            let entry = Entry::knowing(bits & !(u64::MAX << packing.position), known);
+            let entry =
+                Entry::knowing((bits & !(u64::MAX << packing.position)) << packing.ring, known);
             let at = if position == 0 { 0 } else { prefix(at, position) };
             Stashed { place: Place { position: prefix(at, known), entry }, copies }
         })
@@ -187,7 +211,9 @@ mod tests {
 
     fn packings() -> impl Strategy<Value = Packing> {
         prop_oneof![
-            Just(Packing::growing()),
+            (2..=20_u32, 4..=32_u32).prop_filter_map("slots of up to 32 bits", |(ring, entry)| {
+                (ring + entry <= 32).then(|| Packing::growing(ring + entry, ring))
+            }),
             (4..=32_u32, 0..=40_u32).prop_map(|(slot, bits)| Packing::fixed(slot, 1 << bits)),
         ]
     }
@@ -204,7 +230,8 @@ mod tests {
         fn a_cell_holds_its_entry((packing, held, other) in cells()) {
             let words = held.words();
             let one = packing.in_one_word(words);
-            prop_assert!(!(packing.grows && one.is_some()));
+            let known = held.place.entry.known();
+            prop_assert!(one.is_none() || known == packing.known);
             for first in one.into_iter().chain([Packing::wide(words)]) {
                 prop_assert_eq!(packing.unpack(first, || words[1]), words);
                 prop_assert_eq!(packing.copies(first), held.copies);

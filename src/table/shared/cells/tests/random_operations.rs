@@ -11,7 +11,8 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     /// The number of bits of a position in a table of fixed size. With 20 bits one word counts up to 2^23 - 1 copies,
-    /// with 41 bits three. `None`: a growing table, whose entries differ in length, so that an item may match several.
+    /// with 41 bits three. `None`: a growing table, whose entries differ in length, so that an item may match several;
+    /// one word counts up to 7 copies of the longest.
     fixed: Option<u32>,
     keys: usize,
     /// The number of entries most of the time.
@@ -105,15 +106,15 @@ impl Modelled {
     }
 
     fn empty(shape: Shape) -> Cells {
-        let packing =
-            shape.fixed.map_or_else(Packing::growing, |bits| Packing::fixed(20, 1 << bits));
+        let packing = shape.fixed.map_or_else(growing, |bits| Packing::fixed(20, 1 << bits));
         Cells::try_new(GROUPS, KEY, packing).expect("memory")
     }
 
     fn place(&self, (key, value): Item) -> Place {
         let key = usize::from(key) % self.shape.keys;
-        let lengths = if self.shape.fixed.is_some() { &[0][..] } else { &[6, 7, 63, 64] };
-        let entry = Entry::knowing(1 | u64::from(value) << 12, lengths[key % lengths.len()]);
+        let lengths =
+            if self.shape.fixed.is_some() { &[0][..] } else { &[6, 7, MOST_KNOWN - 1, MOST_KNOWN] };
+        let entry = Entry::knowing(1 << 4 | u64::from(value) << 12, lengths[key % lengths.len()]);
         let position = 2 * ((key / lengths.len()) as u64 ^ self.shape.origin);
         known_of(prefix(position, self.shape.fixed.unwrap_or(u64::BITS)), entry)
     }
