@@ -18,7 +18,7 @@ pub(crate) const MAX_STRIPES: usize = 4096;
 
 /// The maximum number of slots of a table, just below 2^44. The format of snapshots fixes this number: no header states
 /// more slots, and the header of a growing table without a maximum states this number.
-const MAX_SLOTS: u64 = (1 << 44) - (1 << 21);
+pub(crate) const MAX_SLOTS: u64 = (1 << 44) - (1 << 21);
 
 // Each stripe counts its slots in use in 32 bits, and some stripes have one segment more than the others.
 const _: () = assert!(

@@ -64,8 +64,8 @@ pub fn set_seq_cst_is_exact(exact: bool) {
     SEQ_CST_IS_EXACT.set(exact);
 }
 
-/// Sets whether, in the models of this thread from now on, each cell of the stash has two words, as in a growing table.
-/// Otherwise a cell in a table of fixed size is one word, of which one bit counts copies.
+/// Sets whether, in the models of this thread from now on, each cell of the stash has two words. Otherwise a cell is one
+/// word, of which one bit counts copies.
 pub fn set_cells_of_two_words(of_two_words: bool) {
     CELLS_OF_TWO_WORDS.set(of_two_words);
 }

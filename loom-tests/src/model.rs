@@ -278,8 +278,8 @@ impl<M: Subject> Setup<M> {
         Self { exact_seq_cst: true, ..self }
     }
 
-    /// Each cell of the stash has two words, as in a growing table. In other models a cell of a table of fixed size is one
-    /// word, unless it holds two copies: that has fewer steps.
+    /// Each cell of the stash has two words. In other models a cell is one word, unless it holds two copies or an entry
+    /// that came by a merge: that has fewer steps.
     #[must_use]
     pub fn cells_of_two_words(self) -> Self {
         Self { cells_of_two_words: true, ..self }

@@ -189,7 +189,7 @@ impl Geometry {
         let (value, core) =
             ((slot >> self.key_bits()), lowest(slot, self.key_bits()) >> self.ring());
         let in_range = if self.grows {
-            (self.common_bits()..=64).contains(&known) && lowest(position, known) == position
+            (self.common_bits()..=44).contains(&known) && lowest(position, known) == position
         } else {
             known == 0 && position < buckets
         };

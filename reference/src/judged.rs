@@ -117,7 +117,7 @@ fn is_restored(subject: &dyn Subject, contents: &Contents, snapshot: &Snapshot) 
     assert!(besides <= most, "{besides} bytes besides the words");
     let (rate, expected) = (subject.false_positive_rate(), contents.rate());
     assert!(rate <= expected * (1.0 + 1e-5), "{rate}, {expected}");
-    // One that grows does not count what is stashed: an entry of which all is known adds nothing.
+    // One that grows does not count what is stashed: an entry of which 44 bits are known adds next to nothing.
     let is_counted = contents.stashed == 0 || !contents.geometry.grows;
     assert!(!is_counted || rate >= expected * (1.0 - 1e-5), "{rate}, {expected}");
     // One for keys with several values may have been built for any number of them.

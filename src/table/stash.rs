@@ -41,9 +41,9 @@
 
 use super::buckets::stripes::Locked;
 use super::items::insert::Duplicates;
-use super::placing::entry::{Entry, Values};
+use super::placing::entry::{Entry, MOST_KNOWN, Values};
 use super::placing::geometry::{self, Key, Place};
-use super::shared::cells::packing::{MOST_KNOWN, Packing};
+use super::shared::cells::packing::Packing;
 use super::shared::cells::{CellWords, Cells, Match, Progress, StashQuery, Stashed, Writer};
 use super::shared::doubled::Counts;
 use super::{Attempt, Buckets, State, Table, prefix};

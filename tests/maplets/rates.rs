@@ -135,7 +135,8 @@ fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
     }
 }
 
-/// Keys with many values leave pairs in the stash. Their whole position is compared, so they add no false candidates.
+/// Keys with many values leave pairs in the stash. 44 bits of their position are compared, so they add next to no false
+/// candidates.
 fn stashed_pairs_add_nothing_while_it_grows(layout: Layout) {
     let pairs = 100 * layout.slots;
     let maplet = layout.growing_maplet(100, pairs, 3);
@@ -146,7 +147,7 @@ fn stashed_pairs_add_nothing_while_it_grows(layout: Layout) {
     }
     assert!(maplet.stats().stashed_entries > pairs / 10, "{maplet:?}");
     let (stated, exact) = (maplet.false_positive_rate(), maplet.contents().rate());
-    assert!((stated / exact - 1.0).abs() < 1e-9, "{stated}, {exact}: {maplet:?}");
+    assert!((stated / exact - 1.0).abs() < 1e-5, "{stated}, {exact}: {maplet:?}");
 }
 
 /// At the capacity the builder's rate holds, and the layout that the builder chooses is the smallest for it.

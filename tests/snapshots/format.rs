@@ -107,7 +107,7 @@ fn golden_files(layout: Layout) {
 /// is removed again.
 fn golden_files_of_what_grows(layout: Layout) {
     let filter = Kind { layout, grows: true, value_bits: 0 };
-    for (name, buckets, level) in [("-new", 16, 0), ("-grown", 58, 1), ("-doubled", 240, 3)] {
+    for (name, buckets, level) in [("-new", 16, 0), ("-grown", 50, 1), ("-doubled", 220, 3)] {
         let (count, most) = (buckets * layout.slots as u64, 400 * layout.slots);
         let passing = || (2 * count..2 * count + count / 4).map(|item| (hash(item), 0));
         let steps = passing().map(|item| (item, true)).chain(of_filter(count));
@@ -126,7 +126,7 @@ fn golden_files_of_what_grows(layout: Layout) {
     }
     // In the second level.
     let maplet = Kind { value_bits: 2, ..filter };
-    let steps = of_maplet(24 * layout.slots as u64, 3);
+    let steps = of_maplet(22 * layout.slots as u64, 3);
     let empty = maplet.build(1, 90 * layout.slots);
     let grown = golden(layout, "-maplet-grown", &*empty, &steps);
     assert!((32 * layout.slots + 1..64 * layout.slots).contains(&grown.slots()), "{grown:?}");

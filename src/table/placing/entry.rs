@@ -20,10 +20,17 @@
 use core::num::NonZeroU32;
 
 use crate::layout::Properties;
+use crate::sizing::MAX_SLOTS;
 
 /// The digits of the golden ratio: a word without pattern. One constant serves every use, since a lookup has few free
 /// registers.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The most bits of its position that a stashed entry of a growing table knows: one more than the buckets of the
+/// largest table tell. So growth never separates it from its buckets, and mostly a cell of one word holds it.
+pub(crate) const MOST_KNOWN: u32 = 44;
+// A bucket that was split in the last level tells one bit more than the level. No bucket has fewer than two slots.
+const _: () = assert!(MAX_SLOTS / 2 < 1 << (MOST_KNOWN - 1));
 
 /// All that a table knows of an item, except its position. In a table of fixed size: the fingerprint. In a growing
 /// table: in the lower half, the value and the core as a slot holds them; in the upper half, how many of the lowest

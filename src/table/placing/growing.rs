@@ -44,7 +44,7 @@
 //! A level ends in two steps. The extent becomes first (L, all buckets split), and then (L + 1, no bucket split). Both
 //! extents name the same buckets, but entries are read by the level.
 
-use super::entry::{Entry, Shape, Values};
+use super::entry::{Entry, MOST_KNOWN, Shape, Values};
 use super::geometry::{Geometry, Place};
 use super::{Bucket, Found, Placing, Read, Sizes};
 use crate::arch::{Query, Ring};
@@ -332,7 +332,7 @@ impl<V: Values> Placing for GrowingPlacing<V> {
 
     fn is_valid_entry(geometry: Geometry, place: Place) -> bool {
         let ring = (1 << geometry.shape.ring) - 1;
-        let known = geometry.size.count_ones()..=u64::BITS;
+        let known = geometry.size.count_ones()..=MOST_KNOWN;
         u64::from(place.entry.bits()) & ring == 0 && known.contains(&place.entry.known())
     }
 

@@ -716,12 +716,15 @@ impl<'a> Writer<'a> {
     pub(in crate::table) fn forget_way(&mut self, found: Match) {
         let array = self.array();
         // The name of the entry is still in its cell.
-        let home = self.cells.home(array, array.last(found.at));
+        let words = array.last(found.at);
+        let home = self.cells.home(array, words);
         let passed = array.distance(home, found.at / LINE);
-        if passed > 0 {
-            self.cells.update_passing(array, home, passed);
+        if !self.cells.is_followed(array, words, passed) {
+            if passed > 0 {
+                self.cells.update_passing(array, home, passed);
+            }
+            array.set_marks(home, self.cells.marks_from(array, home));
         }
-        array.set_marks(home, self.cells.marks_from(array, home));
         self.shrink();
     }
 
@@ -989,6 +992,23 @@ impl Cells {
         None
     }
 
+    /// Returns whether another entry of the same key and length lies on the way of this entry, behind the first `passed`
+    /// lines. Such an entry needs the same marks, and its way passes these lines, too.
+    fn is_followed(&self, array: Array<'_>, words: CellWords, passed: usize) -> bool {
+        let hash = self.hash_of(words);
+        let Place { position, entry } = Stashed::of_words(words).place;
+        let sought = self.packing.sought(entry, position, self.key);
+        for line in way(hash as usize, array.lines).skip(passed) {
+            if cells_of(line).any(|at| array.holds(at, sought, position)) {
+                return true;
+            }
+            if array.head(line) & passing(hash) == 0 {
+                break;
+            }
+        }
+        false
+    }
+
     /// Returns the marks of all entries whose ways begin at this line.
     fn marks_from(&self, array: Array<'_>, home: usize) -> u64 {
         let held = array.run(home).flat_map(cells_of).filter_map(|at| array.held(at));
@@ -1072,8 +1092,8 @@ mod tests {
 
     use std::collections::{BTreeMap, BTreeSet};
 
-    use super::packing::MOST_KNOWN;
     use super::*;
+    use crate::table::placing::entry::MOST_KNOWN;
 
     /// Mask of the key in entries of 20 bits. The upper 8 bits are the value.
     const KEY: u32 = (1 << 12) - 1;
@@ -1108,9 +1128,9 @@ mod tests {
     fn entries_are_spread() {
         let cells = Cells::try_new(GROUPS, KEY, growing()).unwrap();
         let families: [fn(u64) -> Place; 3] = [
-            |n| place(2 * n, 1, 64),
-            |n| place(2, 1 + n, 64),
-            |n| place(2 * (n >> 6) + (1 << 40), 1 + (n & 1), 1 + (n as u32 >> 1) % 32 + 32),
+            |n| place(2 * n, 1 << 4, MOST_KNOWN),
+            |n| place(2, 1 + n, MOST_KNOWN),
+            |n| place(2 * (n >> 6) + (1 << 40), 1 + (n & 1), 1 + (n as u32 >> 1) % 32 + 12),
         ];
         for family in families {
             let mut counts = [const { [0; 128] }; 2];
@@ -1135,7 +1155,7 @@ mod tests {
         // The lines are as full as they get, and half as full.
         for (entries, one_in) in [(7 * 128, 20), (7 * 64 + 1, 100)] {
             let cells = Cells::try_new(GROUPS, u32::MAX, growing()).unwrap();
-            let item = |n: u64| place(2 * n, 1, 64);
+            let item = |n: u64| place(2 * n, 1 << 4, MOST_KNOWN);
             for n in 0..entries {
                 cells.lock().add(0, Stashed { place: item(n), copies: 1 }).unwrap();
             }
@@ -1194,13 +1214,16 @@ mod tests {
             let (mut filled, mut grown) = (one.lock(), other.lock());
             filled.fill(&mut words.iter().map(|&words| (0, words)).collect::<Vec<_>>()).unwrap();
             for n in 0..1000 {
-                grown.add(1, Stashed { place: place(2 * n, 3, 64), copies: 1 }).unwrap();
+                grown
+                    .add(1, Stashed { place: place(2 * n, 3 << 4, MOST_KNOWN), copies: 1 })
+                    .unwrap();
             }
             for &words in words.iter().rev() {
                 grown.add(0, Stashed::of_words(words)).unwrap();
             }
             for n in 0..1000 {
-                let found = grown.longest(StashQuery { item: place(2 * n, 3, 64), mask: u32::MAX });
+                let found = grown
+                    .longest(StashQuery { item: place(2 * n, 3 << 4, MOST_KNOWN), mask: u32::MAX });
                 grown.take(1, found.unwrap(), 1);
                 grown.forget_way(found.unwrap());
             }

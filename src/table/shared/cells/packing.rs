@@ -9,7 +9,7 @@
 //! | | s to s + p - 1 | its even position, in p bits; in a growing table [`MOST_KNOWN`] bits, which are all that is known |
 //! | | s + p to 62 | the number of copies; 0 in a cell without an entry |
 //! | wide | 0 to 31 | the entry as a slot holds it, in a growing table without its ring |
-//! | | 32 to 37 | the number of known bits of the position, modulo 64; 0 in a table of fixed size |
+//! | | 32 to 37 | the number of known bits of the position; 0 in a table of fixed size |
 //! | | 38 to 62 | the number of copies; 0 in a cell without an entry |
 //!
 //! The second word has the even position, as far as it is known.
@@ -18,8 +18,8 @@
 //! come from merges; those with more copies than there is room for; and those with values so long that
 //! nothing is left for the copies.
 
-use super::{CellWords, KNOWN, LENGTH, Stashed};
-use crate::table::placing::entry::Entry;
+use super::{CellWords, KNOWN, LENGTH, NAME, Stashed};
+use crate::table::placing::entry::{Entry, MOST_KNOWN};
 use crate::table::placing::geometry::Place;
 
 /// The bit of a first word that says that there is a second one.
@@ -28,10 +28,6 @@ const WIDE: u64 = 1 << 63;
 const WIDE_COPIES: u32 = 38;
 /// The most copies that a cell counts.
 pub(crate) const MAX_COPIES: usize = ((WIDE - 1) >> WIDE_COPIES) as usize;
-
-/// The most bits of its position that a stashed entry of a growing table knows: one more than the buckets of the
-/// largest table tell. So growth never separates it from its buckets, and the entry fits into one word.
-pub(in crate::table) const MOST_KNOWN: u32 = 44;
 
 /// The positions of the parts of a first word.
 #[derive(Clone, Copy, Debug)]
@@ -115,8 +111,8 @@ impl Packing {
     /// Returns the first word of a wide cell.
     pub(super) fn wide([first, _]: CellWords) -> u64 {
         let copies = super::copies_in(first) as u64;
-        let known = (first & LENGTH) >> KNOWN & 63;
-        WIDE | first & u64::from(u32::MAX) | known << KNOWN | copies << WIDE_COPIES
+        debug_assert!((first & LENGTH) >> KNOWN <= MOST_KNOWN.into());
+        WIDE | first & NAME | copies << WIDE_COPIES
     }
 
     /// Returns the entry in a cell, with its copies. Calls `second` for the second word if the cell is wide.
@@ -124,10 +120,7 @@ impl Packing {
         let copies = self.copies(first);
         let part = |from: u32, to: u32| first >> from & !(u64::MAX << (to - from));
         let place = if is_wide(first) {
-            let known = match part(KNOWN, WIDE_COPIES) as u32 {
-                0 if self.known > 0 => u64::BITS,
-                known => known,
-            };
+            let known = part(KNOWN, WIDE_COPIES) as u32;
             Place { position: second(), entry: Entry::knowing(part(0, KNOWN), known) }
         } else {
             let entry = Entry::knowing(self.bits(first).into(), self.known);
@@ -168,7 +161,7 @@ impl Packing {
     /// outside of `mask` match, too.
     #[inline]
     pub(super) fn sought(self, entry: Entry, position: u64, mask: u32) -> Sought {
-        let wide = u64::from(entry.bits()) | u64::from(entry.known() & 63) << KNOWN;
+        let wide = u64::from(entry.bits()) | u64::from(entry.known()) << KNOWN;
         let lengths = (1 << WIDE_COPIES) - (1 << KNOWN);
         let fields = |end: u32| !(u64::MAX << end);
         let bits = u64::from(entry.bits()) >> self.ring;
@@ -189,6 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::layout::LayoutId;
     use crate::table::prefix;
 
     /// Generates entries that fit this packing, with copies.
@@ -196,7 +190,7 @@ mod tests {
         let grows = packing.known > 0;
         let position = if grows { u64::BITS } else { packing.copies - packing.position };
         let known = if grows {
-            prop_oneof![1..=u64::BITS, Just(MOST_KNOWN)].boxed()
+            prop_oneof![1..=MOST_KNOWN, Just(MOST_KNOWN)].boxed()
         } else {
             Just(0).boxed()
         };
@@ -255,15 +249,32 @@ mod tests {
         }
     }
 
+    /// Returns the most copies of this entry that fit into one word.
+    fn most_copies(packing: Packing, place: Place) -> usize {
+        let fits = |copies: usize| packing.in_one_word(Stashed { place, copies }.words()).is_some();
+        (0..25).map(|bits| (1 << bits) - 1).filter(|&copies| fits(copies)).max().unwrap_or(0)
+    }
+
     /// One word is enough for nearly every entry: with 16 bits per slot and 2^30 buckets, it counts up to 131,071
     /// copies.
     #[test]
     fn entries_of_large_tables_fit() {
-        let packing = Packing::fixed(16, 1 << 30);
-        let copies = |copies| {
-            let place = Place { position: (1 << 30) - 1, entry: Entry::knowing(0xffff, 0) };
-            packing.in_one_word(Stashed { place, copies }.words())
+        let place = Place { position: (1 << 30) - 1, entry: Entry::knowing(0xffff, 0) };
+        assert_eq!(most_copies(Packing::fixed(16, 1 << 30), place), (1 << 17) - 1);
+    }
+
+    /// What the page about the design says of growing tables.
+    #[test]
+    fn entries_of_growing_tables_fit() {
+        let most = |id: LayoutId, value_bits| {
+            let (layout, ring) = (id.properties(), id.properties().ring_bits(value_bits));
+            let entry = Entry::knowing(((1 << layout.bits) - 1) >> ring << ring, MOST_KNOWN);
+            let place = Place { position: (1 << MOST_KNOWN) - 2, entry };
+            most_copies(Packing::growing(layout.bits, ring), place)
         };
-        assert!(copies((1 << 17) - 1).is_some() && copies(1 << 17).is_none());
+        let [of_16, of_21, of_32] = [LayoutId::Fp16x4, LayoutId::Fp21x3, LayoutId::Fp32x2];
+        assert_eq!([of_16, of_21, of_32].map(|id| most(id, 0)), [8191, 2047, 127]);
+        assert_eq!([14, 15].map(|bits| most(of_21, bits) > 0), [true, false]);
+        assert_eq!([6, 7].map(|bits| most(of_32, bits) > 0), [true, false]);
     }
 }
