@@ -299,9 +299,13 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Makes room in the stash for an entry. Other threads may take the room. Returns `Full` if the entry would be new
     /// in the stash and the table is full.
     pub(super) fn reserve_in_stash(self, key: Key) -> Result<(), InsertError> {
-        let cells = self.cells_of(self.group_of(key));
-        if cells.is_some_and(|cells| cells.lock().copies_of(Self::in_stash(key)) > 0) {
-            return Ok(());
+        if let Some(cells) = self.cells_of(self.group_of(key)) {
+            let writer = cells.lock();
+            // The way of a key with many values is long: the pair is sought only if it matters whether it is new.
+            let may_be_new = B::Values::ANY && writer.has_room(1) && !self.looks_full();
+            if may_be_new || writer.copies_of(Self::in_stash(key)) > 0 {
+                return Ok(());
+            }
         }
         if self.looks_full() {
             return Err(InsertError::Full);

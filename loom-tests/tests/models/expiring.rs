@@ -78,7 +78,7 @@ models_of_three! {
     stamp_in_the_stash_against_lookup: [x1, _] = of_generations(4, goes_back::<L>())
         => [!stamp(x1)]
         || [contains(x1)]
-        => [has_stamps(x1, &[0], 2 * L::SLOTS + 1)], 4000, 3;
+        => [has_stamps(x1, &[0], 2 * L::SLOTS + 1)], 2000, 3;
     stamp_of_what_is_swept_from_the_stash: [x1, _] = of_generations(4, goes_back::<L>())
         => [advance()]
         || [maybe(stamp(x1)), contains(x1)]

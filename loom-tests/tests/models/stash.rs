@@ -142,7 +142,7 @@ growing_models! {
         => [split(1)] || [remove(x), !contains(x)], 3000, 3;
     // The entry goes back to a bucket that is split, or to the new one.
     split_beside_going_back: [x, low] = going_back(Growing::<L>::growable(2, 4), 2, 1)
-        => [split(1)] || [remove(low), contains(x)], 7500, 2;
+        => [split(1)] || [remove(low), contains(x)], 5800, 2;
     split_beside_an_insert: [x, _] = with(
         Growing::<L>::growable(2, 8).split(2), [(0, 1); 2],
         |s, [_, low]| s.fill(0, low).fill(1, low),
@@ -187,10 +187,10 @@ models_of_three! {
     own_value_going_back_against_removal: [xa, xb] = own_goes_back::<L>()
         => [remove(xb), maybe(contains_key(xa))] || [remove(xa)], 100, 2;
     replacement_against_removal: [xa, xb] = one_stashed::<L>()
-        => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 20_000, usually(1);
+        => [maybe(replace(xa, xb))] || [maybe(remove(xa))] || [maybe(remove(xb))], 10_000, usually(1);
     two_replacements: [xa, xb, xc] = adding(
         one_stashed::<L>(), |s, [xa, xb]| [xa, xb, s.with_value(xa, 2)],
-    ) => [maybe(replace(xa, xb))] || [maybe(replace(xa, xc))] || [contains_key(xa)], 33_000, usually(1);
+    ) => [maybe(replace(xa, xb))] || [maybe(replace(xa, xc))] || [contains_key(xa)], 15_000, usually(1);
     // The other value is the fourth entry.
     replacement_with_a_doubling_against_lookup: [xa, xb] = adding(
         stashed::<Maplet<L>, 3>(), |s, [xa, ..]| [xa, s.with_value(xa, 1)],

@@ -73,7 +73,7 @@ growing_models! {
     insert_into_the_stash: [x] = no_room::<L>() => [widen()] || [insert(x), contains(x)], 5600, 2;
     // A slot is freed, and the stashed entry goes there.
     going_back_after_widening_against_lookup: [x, low] = going_back(four_buckets::<L>(), 0, 1)
-        => [widen(), remove(low)] || [contains(x)], 8500, 2;
+        => [widen(), remove(low)] || [contains(x)], 2400, 2;
     // The words stay where they are while a snapshot copies them, and so do the stripes with their flags.
     snapshot_beside_widening: [x, y] = with(
         two_buckets::<L>(), [(0, 1); 2], |s, [x, _]| s.store(1, &[x]),
