@@ -26,8 +26,8 @@
 //!
 //! **Under one stripe, "not stashed" is certain.** The stashed entries of an item change only under both of its
 //! stripes. So a thread that holds one of them reads the marks and the cells without the mutex, and the answer that
-//! nothing of the item is stashed is certain. An item with nothing in the stash takes no lock because of other stashed
-//! items.
+//! nothing of the item is stashed is certain. An item with nothing in the stash mostly takes no lock because of other
+//! stashed items.
 //!
 //! **Back to the buckets.** If a removal frees a slot and the same key has another value in the stash, this value goes
 //! back at once. Of the other removals of items whose group has a stashed entry, one in [`REMOVALS_PER_LOOK`] looks at
@@ -224,10 +224,11 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         cells.is_none_or(|cells| cells.read(query, |each| found(each.entry.bits())))
     }
 
-    /// Locks the cells of the item's group, if they may hold an entry of the item. The caller holds the stripes of both
-    /// buckets of the item.
+    /// Locks the cells of the item's group, unless the marks prove that they hold no entry of the item. The caller holds
+    /// the stripes of both buckets of the item.
     fn lock_stash(self, key: Key) -> Option<Writer<'a>> {
-        self.may_be_stashed(key).then(|| self.lock_cells(key))
+        let any_stashed = self.versions().any_stashed(self.geometry().version_group(key));
+        (any_stashed && !self.stash_marks_lack(key)).then(|| self.lock_cells(key))
     }
 }
 

@@ -41,8 +41,10 @@ enum Tried {
     Changed,
     /// No copy was seen.
     NotSeen,
-    /// A copy was seen, and was gone or no longer the longest when the stripe was locked; or the stash may hold one.
+    /// A copy was seen, and was gone or no longer the longest when the stripe was locked.
     Unsure,
+    /// A copy was seen, and the stash may hold a longer one.
+    MayBeStashed,
 }
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
@@ -141,7 +143,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // stash is seen here. It may know more bits than the copy.
         let any_stashed = self.versions().any_stashed(self.geometry().version_group(key));
         if any_stashed && !(ASKS_MARKS && self.stash_lacks(key)) {
-            return Tried::Unsure;
+            return Tried::MayBeStashed;
         }
         let seen = [seen, seen_in_other];
         if self.change_longest(&locked, bucket, [place, other], seen, key, change) {
@@ -251,8 +253,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                     }
                     return Ok(true);
                 }
+                Tried::MayBeStashed => break,
                 // Words before cells, as in a lookup.
-                _ if version.any_stashed() && !self.stash_lacks(key) => break,
+                Tried::NotSeen if version.any_stashed() && !self.stash_lacks(key) => break,
                 Tried::NotSeen if version.validate_with_stash() => return Ok(false),
                 // Another writer has overtaken this attempt.
                 Tried::NotSeen | Tried::Unsure => {}
