@@ -129,8 +129,9 @@
 //! **Call `remove` once for each `insert` that succeeded, and never on a filter that `insert_if_absent` has filled.** A
 //! filter cannot tell apart the items of one *class*: those with the same fingerprint and the same two buckets. An item
 //! for which `insert_if_absent` returned `Ok(false)` may rely on the copy of *another* item of its class. When that
-//! other item is removed, lookups miss this one. If `insert_if_absent` fills a filter for a million items, and half are
-//! removed, lookups miss about 30 of the others (15, if those removed were new). See the [ways
+//! other item is removed, lookups miss this one. An example: `insert_if_absent` fills a filter with a million items,
+//! and half of them are removed. Lookups then miss about 30 of the other half. If those for which it returned
+//! `Ok(false)` are not removed, lookups miss about 15. See the [ways
 //! out](cookbook#why-insert_if_absent-and-remove-do-not-go-together).
 //!
 //! In a [growing](#growth) filter, copies stored early have fewer bits of the hash, and match more items. If several
@@ -143,7 +144,8 @@
 //!   [inconclusive](Stats::inconclusive_lookups) answers.
 //! * **No false negatives.** Every lookup finds an item whose insert returned and that nobody removed. [Some
 //!   uses](#if-a-lookup-misses-what-you-inserted) break this.
-//! * **Nothing is lost.** An operation that fails changes nothing. (A batch keeps the items before the failure.)
+//! * **Nothing is lost.** An operation that fails changes nothing, with [two exceptions](Error): a batch keeps the
+//!   items before the failure, and an insert into an expiring filter may have ended generations.
 //! * **Linearizable.** `insert`, `insert_if_absent`, `remove`, `count` and `contains` each take effect at one instant
 //!   between call and return, across all items: if two threads each insert an item and then look up the other's, at
 //!   least one finds it. `insert_if_absent`, `remove` and `count` act on a [class](#which-insert), whose items share
@@ -156,7 +158,8 @@
 //!   collisions included, in at most 17.2 bits per item (default layout, 100,000 items or more). An insert fails only
 //!   * (a) in a filter of fixed size, when the slots in use and the [stashed](#what-finds-no-room) entries together
 //!     reach the load at which its [layout](Layout) is full: 97.5 % by default;
-//!   * (b) in a growing filter of maximum size, at its [target load](growth) plus four percentage points;
+//!   * (b) in a growing filter whose growth [has ended](growth#first-size-and-end-of-growth), at its [target
+//!     load](growth) plus four percentage points, or at a higher load;
 //!   * (c) if memory ends: the error is then [`NoMemoryToStore`](Error::NoMemoryToStore), otherwise
 //!     [`Full`](Error::Full);
 //!   * (d) if the item has 2<sup>25</sup> - 1 copies in the stash.
@@ -202,7 +205,10 @@
 //! * **Items are equal if their hashes are equal.** `"egg"` and `String::from("egg")` are one key, `"egg"` and `b"egg"`
 //!   two. Whether `7_u32` and `7_u64` are one depends on the hasher. So use [one type](cookbook#keys-of-several-types)
 //!   for all keys.
-//! * **Items are not stored**: a filter cannot list them, nor be converted to another layout or initial capacity.
+//! * **Items are not stored**: a filter cannot list them, nor be converted to another layout.
+//! * **Panics and aborts.** A constructor that returns no `Result` panics if no filter has this size, and aborts if the
+//!   allocator fails; `build` of a builder returns an error. If your `Hash`, iterator or closure panics, the filter
+//!   stays valid. Any other panic is in the documentation of its method.
 //! * **A filter lives in one process.** Others read snapshots or [follow a log](cookbook#one-set-on-many-machines).
 //!   After `fork`, a child may only look up, in its copies: other operations may wait forever for a lock of a thread
 //!   that the child lacks. (`std::process::Command` is safe.)
@@ -232,7 +238,7 @@
 //!
 //! | operation | waits for |
 //! |---|---|
-//! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
+//! | lookups (except `get` of a maplet), figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
 //! | an insert that splits buckets of a growing filter, `reserve` | also other splits, a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |

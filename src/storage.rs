@@ -142,7 +142,7 @@ impl GrowingLayout for Fp32x2 {}
 /// The smallest layout that reaches a false-positive rate, chosen at run time, when the filter is built.
 ///
 /// The filter has all operations and guarantees of a filter whose layout is known at compile time. The choice costs one
-/// predictable branch and one call per operation: up to 45 instructions. It also compiles the code of all layouts into
+/// predictable branch and one call per operation: up to 48 instructions. It also compiles the code of all layouts into
 /// the program, so a release build takes some seconds longer. (Growing maplets have this layout by default.) If you
 /// know the rate when you write the program, or if the build time matters, name the layout in the type instead:
 /// `CuckooFilter::builder().layout::<Fp12x5>()`.

@@ -413,8 +413,8 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// |---|---|---|---|---|
     /// | 0.87, the highest | 18.4 | 0.022 % | 0.22 % | 1.7 |
     /// | 0.80 | 20.0 | 0.020 % | 0.20 % | 1 |
-    /// | 0.75, the default | 21.3 | 0.019 % | 0.19 % | 0.82 |
-    /// | 0.70 | 22.9 | 0.017 % | 0.18 % | 0.74 |
+    /// | 0.75, the default | 21.3 | 0.019 % | 0.19 % | 0.80 |
+    /// | 0.70 | 22.9 | 0.017 % | 0.18 % | 0.72 |
     ///
     /// (The last column was measured from 2^15 to 2^24 slots: `docs/performance/growth.csv` in the repository.)
     ///

@@ -101,10 +101,11 @@ struct Ended {
 /// |---|---|---|
 /// | `contains` | as `contains`: nobody | nothing |
 /// | `age` | as `get` | the same |
-/// | `insert`, item of the present generation | nobody; if the item is moved meanwhile, or is stashed, as `get`, and for two stripes if one of its buckets has a free slot | nothing; or these two, for loads of their words |
+/// | `insert`, item of the present generation | mostly nobody. If the item is stashed, or is moved meanwhile: as `get`. If also one of its buckets has a free slot: two stripes | nothing; or these two, for loads of their words |
 /// | `insert` of any other item, `insert_if_absent` | as `insert_if_absent`; for an item of an older generation as `replace`; again if another thread changed the item first | the same |
 /// | `advance` | as `remove_value` | the same |
-/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N generations have passed. If another thread advances already: that thread if it ends several generations; if it ends one, nobody, except for a moment as it begins or ends | the same |
+/// | with a clock, also: an insert that finds a generation due, while no thread advances | as `advance`; after N generations as `clear` | the same |
+/// | the same, while another thread advances | that thread, if it ends several generations; if it ends one: nobody, except for a moment at its beginning and at its end | nothing |
 /// | with `every_items` or `forget_oldest_when_full`, also: an insert that ends a generation | as `advance` | the same |
 ///
 /// # Why nothing can be removed
@@ -123,8 +124,8 @@ struct Ended {
 /// * **Remembered**: if only the clock ends generations, an item is found for at least (N - 1) periods after its insert
 ///   was called, by the clock.
 /// * **Forgotten**: when N periods have passed since the insert of an item returned, the next insert of any item
-///   forgets it first. One exception: if another thread inserts during the advance that ends a generation, the next
-///   period begins when that advance ends. Then all remembered items are forgotten later, mostly by the time of one
+///   forgets it first. One exception: another thread inserts during the advance that ends a generation. The next
+///   period then begins when that advance ends. So all remembered items are forgotten later, mostly by the time of one
 ///   advance.
 /// * **One thread advances**, and the others go on. An insert waits for that thread only if nobody has inserted for a
 ///   whole period.

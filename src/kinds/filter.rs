@@ -225,9 +225,9 @@ impl<L: Storage, S> Filter<L, S> {
     /// table](crate#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
     ///
     /// Waits for other threads that write to the stripe of the item's bucket: see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) something of
-    /// the item's version group is [stashed](crate#what-finds-no-room), and the stash is resized during the call, or
-    /// (b) other threads move fingerprints of the group during each of 64 attempts.
+    /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent item it takes no lock, with two exceptions: (a)
+    /// something of the item's version group is [stashed](crate#what-finds-no-room), and the stash is resized during
+    /// the call; (b) other threads move fingerprints of the group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -705,15 +705,16 @@ impl<L: Storage, S> Filter<L, S> {
         /// Returns the share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
         /// present now.
         ///
-        /// If items have several copies, the true share may be lower: this method counts the copies of an item as
-        /// different items, but an absent item collides with all of them or with none.
+        /// If items have several copies, the true share may be lower: this method counts each copy as an item, but an
+        /// absent item collides with all copies of an item or with none.
         ///
         /// In a growing filter, the rate depends on when the items were inserted. So this method estimates the rate
         /// from the words of the table: from all words in a table of up to 2^14 buckets, and from a sample of at most
         /// that size in a larger table. The estimate is right within some percent up to 13 doublings. It does not count
-        /// [stashed](crate#what-finds-no-room) entries. Most of them add next to nothing to the rate: lookups compare 44
-        /// bits of their position. (In [`Fp32x2`], this is no more than an entry in a bucket has from 2^25 buckets on.)
-        /// A stashed entry that came by a [merge](Self::merge) adds as much as an entry in a bucket.
+        /// [stashed](crate#what-finds-no-room) entries. Most of them add next to nothing to the rate, because lookups
+        /// compare 44 bits of their position. (With [`Fp32x2`](crate::Fp32x2), entries in buckets have as many from
+        /// 2^25 buckets on: there a stashed entry adds as much as they do.) A stashed entry that came by a
+        /// [merge](Self::merge) adds as much as an entry in a bucket.
         ///
         /// The estimate takes no lock. It takes a fraction of a millisecond, longer than the other figures.
         /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of items.
@@ -1043,10 +1044,10 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// **If you want to merge growing filters, build each of them with the [capacity](crate::Builder::capacity) of all
     /// of them together.** Then you can merge any number of them. The smaller a growing filter is when it stores an
-    /// item, the fewer bits of the item's hash it stores. In a filter some hundred times as large, each such item takes
-    /// several slots, and twice as many after each doubling. A merge returns an error if these slots would leave too
-    /// little room: for the [maximum capacity](Self::max_capacity) of this filter or, if it has no maximum, for further
-    /// growth. If filters of one size grew from the smallest size, some twenty of them can be merged into a new one.
+    /// item, the fewer bits of the item's hash it stores. In a filter some hundred times as large, such an item takes
+    /// several slots, and each doubling doubles their number. A merge returns an error if these slots would leave too
+    /// little room for the [maximum capacity](Self::max_capacity), or without a maximum for further growth. If filters
+    /// of one size grew from the smallest size, some twenty of them can be merged into a new one.
     ///
     /// **The rates add up:** this filter also reports those absent items as present that `other` reports. The fewer
     /// bits a filter stores of its items, the higher the rate: if 16 filters that grew to 50,000 items each are merged
@@ -1138,8 +1139,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// An item that both filters hold during the whole call stays, with all its copies in this filter. An item that
     /// `other` does not hold stays if `other` reports it as present, at the [rate](Self::false_positive_rate) of
-    /// `other`. In addition, if `other` has [stashed](crate#what-finds-no-room) something of a version group, a growing
-    /// filter keeps its own entries of this group. Afterwards you may [remove](Self::remove) an item only if it was
+    /// `other`. A growing filter also removes no entry of a version group of which `other` has
+    /// [stashed](crate#what-finds-no-room) something. Afterwards you may [remove](Self::remove) an item only if it was
     /// inserted into this filter, and is in `other`.
     ///
     /// There is no general difference of two filters. Two items that share an entry would be removed together, although

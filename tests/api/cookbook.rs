@@ -105,8 +105,8 @@ fn the_costs_of_growing_counters() {
     let bytes = |figures: Figures| (figures.bits_per_item / 8.0).round();
     let one_in = 100_000.0 * (1e-5 / exact.false_positive_rate).round();
     let stated = format!(
-        "takes {} bytes per key and counts {:.1} % of them wrong; with `false_positive_rate(0.001)` it takes {} bytes, \
-         and counts one in {one_in} wrong.",
+        "takes {} bytes per key and has a counter for {:.1} % of other keys; with `false_positive_rate(0.001)` it \
+         takes {} bytes, and has one for one in {one_in}.",
         bytes(plain),
         100.0 * plain.false_positive_rate,
         bytes(exact),

@@ -42,8 +42,8 @@ pub struct Figures {
     /// * In a growing maplet or expiring filter, 16 to 32 bytes for each value (or generation) of which splits have
     ///   doubled an entry.
     ///
-    /// A growing filter may take less: up to a quarter less, because splits double fewer entries than this figure
-    /// allows for, and even less below 40 KB, where the filter takes memory in large steps.
+    /// A growing filter may take up to a quarter less, because splits double fewer entries than this figure allows for.
+    /// Below 40 KB the difference may be larger: there a growing filter takes memory in large steps.
     pub memory_bytes: usize,
     /// [`memory_bytes`](Self::memory_bytes) in bits, divided by the number of items. Infinite for 0 items.
     pub bits_per_item: f64,
@@ -57,7 +57,7 @@ pub struct Figures {
     /// filter is built. The default is 1.
     pub values_per_key: u32,
     /// The estimated share of the items that is stashed when the filter holds its capacity and each key has
-    /// [`values_per_key`](Self::values_per_key) values. Each stashed item takes 15 to 30 bytes in addition to
+    /// [`values_per_key`](Self::values_per_key) values. Each stashed item mostly takes 11 to 23 bytes in addition to
     /// [`memory_bytes`](Self::memory_bytes).
     pub stashed_share: f64,
     /// The share of absent items that the filter reports as present with these items. In a maplet, the mean number of

@@ -109,8 +109,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// Ends each generation after `items` new items: the insert that stores the last of them
     /// [advances](ExpiringCuckooFilter::advance) the filter. So the window is a number of items: with N generations,
     /// the filter remembers at least the last (N - 1) · `items` new items, if one thread inserts them one by one. An
-    /// insert of an item that the filter
-    /// remembers does not count. (It still moves the item to the present generation.)
+    /// insert of an item that the filter remembers does not count. (It still moves the item to the present generation.)
     ///
     /// If [`every`](Self::every) is also set, a generation ends after its period or after `items` new items, whichever
     /// comes first. The count begins again with each generation. The period does not: so the generation after one that
@@ -187,8 +186,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// * If neither [`every`](Self::every) nor [`every_items`](Self::every_items) is set, a generation also ends after
     ///   `capacity / N` new items, for N generations. (In a growing filter, after `max_capacity / N`.)
-    /// * With `every_items`, N - 1 generations must have room, or `build` returns an error. So a filter that one thread
-    ///   fills always remembers the last N - 2 full generations and the present one.
+    /// * With `every_items`, the filter must have room for (N - 1) · `items` items, or `build` returns an error. So if
+    ///   one thread inserts, the filter always remembers the present generation and the N - 2 full ones before it.
     /// * With `every` alone, a burst within one period can fill the filter. The insert then forgets all items, the
     ///   burst included, after one sweep for each of the N generations. If you expect bursts, set `every_items` as
     ///   well.
