@@ -712,9 +712,9 @@ impl<L: Storage, S> Filter<L, S> {
         /// from the words of the table: from all words in a table of up to 2^14 buckets, and from a sample of at most
         /// that size in a larger table. The estimate is right within some percent up to 13 doublings. It does not count
         /// [stashed](crate#what-finds-no-room) entries. Most of them add next to nothing to the rate, because lookups
-        /// compare 44 bits of their position. (With [`Fp32x2`](crate::Fp32x2), entries in buckets have as many from
-        /// 2^25 buckets on: there a stashed entry adds as much as they do.) A stashed entry that came by a
-        /// [merge](Self::merge) adds as much as an entry in a bucket.
+        /// compare 44 bits of their position. (With [`Fp32x2`](crate::Fp32x2), entries in buckets have as many or more
+        /// from 2^25 buckets on: there a stashed entry adds at least as much as they do.) A stashed entry that came by
+        /// a [merge](Self::merge) adds as much as an entry in a bucket.
         ///
         /// The estimate takes no lock. It takes a fraction of a millisecond, longer than the other figures.
         /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of items.

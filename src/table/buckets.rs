@@ -100,11 +100,12 @@ pub trait Buckets: Sized + Send + Sync {
         0
     }
 
-    /// Returns whether longer words may replace the present ones.
+    /// Returns whether the array of words is short, so that a longer one replaces it when the table grows.
     fn is_short(&self) -> bool {
         false
     }
 
-    /// Returns the buckets themselves, if they can grow: for [`growth`](crate::table::growth) alone.
+    /// Returns the buckets themselves, if they can grow: for [`growth`](crate::table::growth), and for figures and
+    /// merges of growing tables.
     fn growing(&self) -> Option<&GrowingBuckets<Self::Values>>;
 }

@@ -52,8 +52,8 @@ pub(in crate::table) struct Mirror {
 
 /// The removal mutex, and the latest [sweep](super::whole::sweep).
 pub(in crate::table) struct Sweeping {
-    /// The removal mutex. The thread that sweeps, merges, clears the table, or ends a snapshot holds it. It is locked
-    /// before the growth mutex, and before any stripe.
+    /// The removal mutex. The thread that sweeps, changes the table by another one (as a merge does), clears it, or
+    /// ends a snapshot holds it. It is locked before the growth mutex, and before any stripe.
     pub(in crate::table) removing: Mutex<()>,
     /// `None` in a table without values. In a box of its own: the cache line of [`Shared`] is full.
     latest: Option<TryBox<Sweep>>,

@@ -9,7 +9,8 @@
 //! version groups.
 //!
 //! **Invariant:** the stashed entries of an item change only under the stripes of both of its buckets and the mutex of
-//! the shard. The stripes are locked first.
+//! the shard. The stripes are locked first. (One exception: an entry that came by a merge and knows fewer bits than the
+//! buckets tell matches items of several pairs of buckets. It changes under the stripes of one of these pairs.)
 //!
 //! * In: store the cell; then bump the version, and set its bit, which says that an entry of the group is stashed.
 //! * Out: if the entry goes back to a bucket, store it there; then bump the version, and clear the bit if no entry of
@@ -63,7 +64,7 @@ impl<B: Buckets> State<B> {
         self.buckets.values().below().map_or(u32::MAX, |below| below as u32)
     }
 
-    /// Returns the number of entries in the stash. May be stale: only for decisions that are right either way.
+    /// Returns the number of entries in the stash. Exact while all stripes are held; otherwise it may be stale.
     pub(crate) fn stashed_entries(&self) -> usize {
         self.shared.stash.shards().iter().map(Cells::entries).sum()
     }
@@ -207,8 +208,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         !self.stash_lacks(Key { entry, first, second })
     }
 
-    /// Returns whether the stash holds an entry of the item, with its value or with any value. `None`: it may have missed
-    /// one. Takes no lock.
+    /// Returns whether the stash holds an entry of the item, with its value or with any value. `None`: it may have
+    /// missed one. Takes no lock.
     #[inline]
     pub(super) fn stash_holds(self, key: Key, with_value: bool) -> Option<bool> {
         let query = self.query(key, with_value);
@@ -224,11 +225,16 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         cells.is_none_or(|cells| cells.read(query, |each| found(each.entry.bits())))
     }
 
-    /// Locks the cells of the item's group, unless the marks prove that they hold no entry of the item. The caller holds
-    /// the stripes of both buckets of the item.
+    /// Locks the cells of the item's group if something of the group is stashed, unless the marks prove that nothing of
+    /// the item is. The caller holds the stripes of both buckets of the item.
     fn lock_stash(self, key: Key) -> Option<Writer<'a>> {
         let any_stashed = self.versions().any_stashed(self.geometry().version_group(key));
-        (any_stashed && !self.stash_marks_lack(key)).then(|| self.lock_cells(key))
+        if !any_stashed || self.stash_marks_lack(key) {
+            return None;
+        }
+        // `None`: another item of the group has stashed the first entry of all, and this thread does not see the shards
+        // yet. If an entry of this item were stashed, it would see them: the stripes of the item order that.
+        self.cells_of(self.group_of(key)).map(Cells::lock)
     }
 }
 
@@ -303,8 +309,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         if let Some(cells) = self.cells_of(self.group_of(key)) {
             let writer = cells.lock();
             // The way of a key with many values is long: the pair is sought only if it matters whether it is new.
-            let may_be_new = B::Values::ANY && writer.has_room(1) && !self.looks_full();
-            if may_be_new || writer.copies_of(Self::in_stash(key)) > 0 {
+            let has_room = B::Values::ANY && writer.has_room(1) && !self.looks_full();
+            if has_room || writer.copies_of(Self::in_stash(key)) > 0 {
                 return Ok(());
             }
         }
@@ -366,8 +372,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         Some((writer, found))
     }
 
-    /// Takes up to `most` copies of exactly this entry, and not of a shorter one, out of the stash. Returns the number
-    /// of copies that it has taken, and 1 entry if no copy is left. The caller holds both stripes of the item.
+    /// Takes up to `most` copies of this entry, [as the stash holds it](Self::in_stash), and not of a shorter one, out
+    /// of the stash. Returns the number of copies that it has taken, and 1 entry if no copy is left. The caller holds
+    /// both stripes of the item.
     pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> Counts {
         let stashed = self.longest_stashed(key);
         let known = Self::in_stash(key).entry.known();
@@ -404,8 +411,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         writer.take(self.in_shard(group), found, copies);
     }
 
-    /// Takes out of the stash all entries that are there at the call, whose bits are wanted and that go. Returns the number
-    /// of their copies. Takes time in proportion to the size of the stash, even if all entries have the same way.
+    /// Takes out of the stash all entries that are there at the call and that both functions accept: `wanted` gets the
+    /// bits, under the mutex of the shard; `goes` gets the place, without a lock. Returns the number of their copies.
+    /// Takes time in proportion to the size of the stash, even if all entries have the same way.
     pub(super) fn sweep_stash(
         self,
         wanted: impl Fn(u32) -> bool + Copy,
@@ -533,7 +541,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// After a removal has freed a slot: in one of [`REMOVALS_PER_LOOK`] calls, looks at stashed entries of other
-    /// items. The caller holds no stripe, and the item's group has a stashed entry.
+    /// items. Does nothing if the item's group has no stashed entry. The caller holds no stripe.
     #[cold]
     #[inline(never)]
     pub(super) fn unstash_at_times(self, removed: Place) {

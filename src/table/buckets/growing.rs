@@ -27,11 +27,11 @@ const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 /// longer array replaces the words.
 pub(in crate::table) type Chunks = PieceArray<CHUNK_SHIFT>;
 
-/// The factor by which short words become longer when longer words replace them. If they would then be longer than half
-/// a chunk, a whole chunk replaces them instead: it is less than eight times as long as they are.
+/// The factor by which the array that replaces a short array of words is longer. If it were then longer than half a
+/// chunk, it is a whole chunk instead: that is less than eight times as long as the short array.
 const LENGTHENING: u64 = 4;
-/// The divisor of the words of a table that gives the words of its next slab. So a table with slabs of several chunks
-/// has about a 64th more words than it needs, at most. A table of fewer than `SLABS * SHORTEST_SLAB` words gets one
+/// The next slab has the words of the table, divided by this number. So a table with slabs of several chunks has about
+/// a 64th more words than it needs, at most. A table of fewer than `SLABS * SHORTEST_SLAB` words gets one
 /// chunk at a time.
 const SLABS: u64 = 64;
 /// Words in the shortest slab of several chunks: 128 KiB. For a slab of this length, allocators get memory from the

@@ -119,7 +119,8 @@ impl Stripes {
     /// versions. Another core may have written them last. Requested here, the lines come together and not one after the
     /// other.
     ///
-    /// It does so only in large tables: if a table fits into the cache of a core, this gains nothing.
+    /// It does so only in tables that may have many buckets: if a table fits into the cache of a core, this gains
+    /// nothing.
     #[inline]
     pub(in crate::table) fn prefetch<'s, T: 's>(&self, written: impl IntoIterator<Item = &'s T>) {
         if let Some(write_prefetch) = self.write_prefetch {

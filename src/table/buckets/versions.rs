@@ -43,8 +43,8 @@ pub(in crate::table) struct ReadVersion<'a> {
     version: u64,
 }
 
-/// Returns the number of version groups of a table that may have `buckets` buckets: a power of two, no more than it has
-/// stripes.
+/// Returns the number of version groups of a table that may have `buckets` buckets: a power of two, no more than the
+/// stripes that it has at that size.
 pub(in crate::table) fn groups_of(buckets: u64) -> usize {
     power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS)
 }
@@ -89,16 +89,16 @@ impl Versions {
         ReadVersion { counter: self.counter(group), version: number | STASHED }
     }
 
-    /// Returns whether the stash holds an entry of the group, as far as the caller has seen. A caller that holds the
-    /// stripes of a stashed item of the group is certain to see it.
+    /// Returns whether the stash holds an entry of the group, as far as the caller has seen. A caller that holds one of
+    /// the stripes of a stashed item of the group is certain to see it.
     #[inline]
     pub(in crate::table) fn any_stashed(&self, group: usize) -> bool {
         // Relaxed: the stripes order it.
         self.counter(group).load(Ordering::Relaxed) & STASHED != 0
     }
 
-    /// Bumps the version of a group. Called after the entry was copied and before it is cleared in its old place, under
-    /// the stripe of the bucket that is cleared.
+    /// Bumps the version of a group. Called before an entry is cleared or changed, under the stripe of its bucket. If
+    /// the entry moves, it was copied before.
     #[inline]
     pub(in crate::table) fn bump(&self, group: usize) {
         // Release: pairs with the Acquire of `read`.

@@ -44,8 +44,8 @@ const MAX_CHECKS: usize = 16;
 /// load below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 
-/// The number of slots that a stashed entry counts for when a table decides whether to grow. With half or twice as many,
-/// maplets with 2 to 8 values per key take the same memory, and are no faster.
+/// The number of slots that a stashed entry counts for when a table decides whether to grow. With half or twice as
+/// many, maplets with 2 to 8 values per key take the same memory, and are no faster.
 const SLOTS_OF_STASHED: f64 = 16.0;
 /// The most slots that all stashed entries together count for beyond their own number, as a share of the slots in use.
 /// If a key has hundreds of values, growth would not help most of its stashed entries.
@@ -110,7 +110,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             let buckets = growing.extent().buckets();
             // One insert in `INSERTS_PER_LOAD_CHECK` checks the load: those with turn 0. In a small table more inserts
             // do, in proportion, so that the table does not double unnoticed. The turn comes from bits of the position
-            // that no bucket tells.
+            // that no bucket tells. (Entries of a merge do not know these bits: each of them has turn 0.)
             let turn = (near.position >> TURN) % INSERTS_PER_LOAD_CHECK;
             if turn * (buckets as u64) < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
                 self.split_if_loaded(growing, near);
@@ -193,8 +193,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Grows to this number of buckets, or to the maximum. Allocates all memory first: if there is too little, nothing
-    /// has changed. Between two runs, other threads may split.
+    /// Grows to this number of buckets, to the maximum, or until too many entries are doubled. Allocates all memory
+    /// first: if there is too little, nothing has changed. Between two runs, other threads may split.
     pub(crate) fn grow_to(self, buckets: u64) -> Result<(), NoMemory> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(());
@@ -457,7 +457,7 @@ impl<F: Encoding> Split<F> {
     #[inline(never)]
     fn by_slot<V: Values>(bucket: Bucket<GrowingPlacing<V>>, word: F, new: usize) -> Self {
         let mut split = Self::empty(bucket.number(), new);
-        // From the last slot down, as in `parted`: the slots come in one order.
+        // From the last slot down, as in `parted`: both give the slots in the same order.
         for slot in word.slots_in_use().rev() {
             let [stay, go] = bucket.split::<F>(slot);
             if stay.is_some() & go.is_some() {
@@ -472,7 +472,7 @@ impl<F: Encoding> Split<F> {
 
 /// The version groups of all entries of a run that go.
 struct Groups {
-    /// The bits that count of each number.
+    /// The lowest 32 bits of the number of each group: more than choose the version.
     numbers: [u32; SPLITS_PER_LOCK * MAX_SLOTS],
     len: usize,
 }

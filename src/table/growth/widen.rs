@@ -1,5 +1,5 @@
-//! Replaces the stripes and the versions of a small table by more of them while it grows, and its words by longer ones
-//! if they have to move.
+//! Replaces the stripes and the versions of a small table by more of them while it grows, and a short array of words by
+//! a longer one.
 //!
 //! **Invariant:** the old ones are kept until the table is dropped. Old stripes and versions are *retired*: no thread
 //! gets the lock of a retired stripe, and no lookup validates a retired version. The fast paths need no further test

@@ -488,8 +488,8 @@ pub(in crate::table) fn is_known_by<F: Encoding, P: Placing>(
     (0..2).all(|at| buckets[at].slot::<F>(places[at]).is_some())
 }
 
-/// Returns whether both words hold only entries that no growth separates from this item: most likely its copies. A
-/// search would only move them back and forth between these two buckets.
+/// Returns whether all slots of both words hold entries that match this item however much the table grows: most likely
+/// its copies. A search would only move them back and forth between these two buckets.
 #[inline]
 fn hold_only_copies<F: Encoding, P: Placing>(read: Read<F, P>) -> bool {
     let Read { key, buckets, words } = read;

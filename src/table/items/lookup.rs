@@ -143,8 +143,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Returns the buckets of an item and their words, read by an extent that is at least as new as every entry in the
-    /// words. Use this for a decision by words that are not locked. A decision by other words is checked again under
-    /// the locks, or is an answer that a filter may give.
+    /// words. Use this for a decision by words that are not locked. The words of [`read`](Self::read) are enough
+    /// if the decision is checked again under the locks, or is an answer that a filter may give.
     ///
     /// Repeats a read that a split has overtaken: at most twice for each level that passes.
     #[inline(always)]

@@ -43,7 +43,7 @@ enum Tried {
     NotSeen,
     /// A copy was seen, and was gone or no longer the longest when the stripe was locked.
     Unsure,
-    /// A copy was seen, and the stash may hold a longer one.
+    /// A copy was seen, and the stash may hold a longer one. Without `ASKS_STASH`: something of the group is stashed.
     MayBeStashed,
 }
 
@@ -60,9 +60,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     #[inline(always)]
     fn change(self, key: Key, change: Change) -> Result<bool, InsertError> {
-        // Does not read the version, which only the answer `false` needs: an item that was inserted is there.
-        // A hint: if something of the group is stashed, `change_slow` makes the change. Models do not use the hint:
-        // both branches are right, and loom would explore each old value of the version.
+        // Does not validate the version, which only the answer `false` needs: an item that was inserted is there. Only
+        // asks, as a hint, whether something of the group is stashed: then `change_slow` makes the change. Models do
+        // not use the hint: both branches are right, and loom would explore each old value of the version.
         if cfg!(coucal_model) || !self.versions().any_stashed(self.geometry().version_group(key)) {
             let is_changed = if B::GROWS {
                 self.change_only(key, change)
@@ -125,9 +125,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Looks for a copy without a lock, and changes it under the stripe of its bucket. If something of the group is
-    /// stashed, it changes the copy only with `ASKS_MARKS`, and only if the stash certainly holds nothing of the item.
+    /// stashed, it changes the copy only with `ASKS_STASH`, and only if the stash certainly holds nothing of the item.
     #[inline(always)]
-    fn change_seen<const ASKS_MARKS: bool>(self, key: Key, change: Change) -> Tried {
+    fn change_seen<const ASKS_STASH: bool>(self, key: Key, change: Change) -> Tried {
         let places = key.places();
         let placement = self.buckets.placement();
         let buckets = both(places, |place| Bucket::of(placement, place));
@@ -142,7 +142,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // A thread that stashes an entry of the item has done so before this lock, or waits for it. So an entry in the
         // stash is seen here. It may know more bits than the copy.
         let any_stashed = self.versions().any_stashed(self.geometry().version_group(key));
-        if any_stashed && !(ASKS_MARKS && self.stash_lacks(key)) {
+        if any_stashed && !(ASKS_STASH && self.stash_lacks(key)) {
             return Tried::MayBeStashed;
         }
         let seen = [seen, seen_in_other];
@@ -237,8 +237,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Makes a change that `change` could not make at once. An attempt fails only if another writer has succeeded
-    /// meanwhile. After [`MAX_OPTIMISTIC_ATTEMPTS`] attempts this function locks both stripes, and then no other writer
-    /// can make it fail. See [`Key`] for the argument.
+    /// meanwhile. After [`MAX_OPTIMISTIC_ATTEMPTS`] attempts, or as soon as the stash may hold an entry of the item,
+    /// this function locks both stripes, and then no other writer can make it fail. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
     pub(super) fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {

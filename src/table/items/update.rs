@@ -36,7 +36,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let version = self.versions().read(self.geometry().version_group(key));
         let read = self.read_valid(key);
         let matches = read.only_of_key();
-        // Only the answer that there is no value needs this. In the other cases it saves a lock: something is stashed.
+        // Only the answer that the key has no value needs a valid version. In the other cases the check saves a lock:
+        // if it fails, mostly something of the group is stashed, and `change_unchanged` would change nothing.
         let is_overtaken = match matches {
             _ if !version.validate() => false,
             Matches::One(only) => {

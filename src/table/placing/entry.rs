@@ -27,7 +27,8 @@ use crate::sizing::MAX_SLOTS;
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The most bits of its position that a stashed entry of a growing table knows: one more than the buckets of the
-/// largest table tell. So growth never separates it from its buckets, and mostly a cell of one word holds it.
+/// largest table tell. So the stashed entry of an item always knows its buckets, also when it is back in one of them;
+/// and mostly a cell of one word holds it.
 pub(crate) const MOST_KNOWN: u32 = 44;
 // A bucket that was split in the last level tells one bit more than the level. No bucket has fewer than two slots.
 const _: () = assert!(MAX_SLOTS / 2 < 1 << (MOST_KNOWN - 1));

@@ -1,8 +1,8 @@
 //! The growing table: linear hashing (Litwin, "Linear Hashing", VLDB 1980), with entries of variable length.
 //!
 //! **Invariant:** at every instant, by the extent of that instant, each entry is in the bucket of one of its positions.
-//! All bits of the position that its bucket and its ring give are true, with one exception: a split makes two entries
-//! of a void entry, one in each bucket, and one of these buckets gives a wrong bit.
+//! All bits of the position that its bucket and its ring give are true, with one exception: a split or a merge makes
+//! two entries of a void entry, one in each bucket, and one of these buckets gives a wrong bit.
 //!
 //! A split takes the bucket at the *cursor* and moves some of its entries to a new bucket at the end. So there is no
 //! pause in which everything is rebuilt, and the table is never half empty.
@@ -24,9 +24,9 @@
 //! **Slots.** A slot has the core, and below it a *ring* of T + 1 bits. Bit j of the position always has the place j
 //! mod (T + 1) of the ring. The place of bit L is the *head*. Read around from the head, the ring holds the known bits
 //! of the position from bit L on, then a 1, then zeros. In a bucket that tells bit L, too, a 0 stands in the place of
-//! this bit. A new entry knows the lowest L + T bits of its position. So the longer a table grows, the more it knows of
-//! new items: the rate of false positives hardly changes. (The idea is that of the Taffy cuckoo filter, 2022, of
-//! `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.)
+//! this bit. A new entry knows the lowest L + T bits of its position (44 at most, if it was stashed before). So the
+//! longer a table grows, the more it knows of new items: the rate of false positives hardly changes. (The idea is that
+//! of the Taffy cuckoo filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.)
 //!
 //! Rotated to the right by the head, the ring is a number v below a leading 1. An item with the position p is compared
 //! by u = (p XOR bucket) >> L, in which all bits that the bucket tells are 0. An entry *matches* the item (is an entry
@@ -183,8 +183,8 @@ impl<V: Values> Bucket<GrowingPlacing<V>> {
         }
     }
 
-    /// Returns the bits of the position that a slot knows from bit L on, below a leading 1: its ring, rotated. It is
-    /// not 0.
+    /// Returns the bits of the position that a slot knows from bit L on, below a leading 1: its ring, rotated. Not 0
+    /// for a slot of the table.
     #[inline]
     fn beyond<F: Encoding>(self, slot: Slot) -> u64 {
         let ring = self.ring::<F>();

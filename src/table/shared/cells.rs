@@ -6,8 +6,7 @@
 //! The table uses open addressing with linear probing (Knuth, "The Art of Computer Programming", volume 3, section
 //! 6.4), by *lines* of eight *cells*. A search for an entry follows the *way* of the entry: it begins at the line that
 //! the hash of the entry names, and continues line by line. An entry is stored in the first line of its way that has a
-//! free cell, and its way ends there. [`packing`] says how a cell holds an entry: in one word, with rare
-//! exceptions.
+//! free cell, and its way ends there. [`packing`] says how a cell holds an entry: mostly in one word.
 //!
 //! Each line also has one word of its own, its *head*:
 //!
@@ -51,7 +50,7 @@ const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
 const SHIFT: u32 = if cfg!(coucal_model) { 2 } else { 6 };
 /// The number of lines in a piece, as an exponent of 2.
 const LINES_SHIFT: u32 = SHIFT - LINE.ilog2();
-/// From this number of lines on, new marks of all of them take memory on the heap.
+/// With more lines than this, new marks of all of them take memory on the heap.
 const MANY_LINES: usize = 64;
 /// The least number of lines, except 0.
 const FEWEST_LINES: usize = 1 << LINES_SHIFT;
@@ -222,10 +221,10 @@ impl Array<'_> {
         load_locked(self.heads.word(line))
     }
 
-    /// Stores the head of a line. At every instant, its marks include those of all entries whose ways begin at the
-    /// line, and may include others.
+    /// Stores the head of a line. Its marks include those of all entries whose ways begin at the line, and may include
+    /// others. (A new entry gets its marks after its cell, and before the version is bumped.)
     fn set_head(self, line: usize, head: u64) {
-        // Release: pairs with the loads in `is_unmarked` and `scan`.
+        // Release: pairs with the loads in `is_unmarked` and `scan_length`.
         self.heads.word(line).store(head, Ordering::Release);
     }
 
@@ -239,9 +238,10 @@ impl Array<'_> {
         self.set_first(at, first.expect("fewer fit"), order);
     }
 
-    /// Stores an entry in a cell that holds none, or that holds the same entry with another number of copies.
+    /// Stores an entry in a cell that holds none, or that holds the same entry with another number of copies or
+    /// another value.
     fn store(self, at: usize, words: CellWords) {
-        // Release, both stores: they pair with the loads in `scan`.
+        // Release, both stores: they pair with the loads in `scan_length` and `second`.
         let first = self.packing.in_one_word(words).unwrap_or_else(|| {
             self.seconds.word(at).store(words[1], Ordering::Release);
             Packing::wide(words)
@@ -397,7 +397,7 @@ impl Cells {
             1
         } else {
             // Relaxed: the store came before the bump of the version that made the caller look here, or under the
-            // mutex.
+            // mutex, or under a stripe of the item.
             self.lengths.load(Ordering::Relaxed) & (u64::MAX >> (u64::BITS - known))
         };
         iter::from_fn(move || {
@@ -700,7 +700,7 @@ impl<'a> Writer<'a> {
         let (array, at) = (self.array(), found.at);
         self.owned.changes += 1;
         // SeqCst: the removal takes effect here, as a removal from a bucket does by the store of its word. Pairs with
-        // the load in `scan`.
+        // the load in `scan_length`.
         array.set_fewer_copies(at, found.copies - copies, Ordering::SeqCst);
         let left = load_locked(&self.cells.copies) - copies as u64;
         // Relaxed: a number that orders nothing.
@@ -711,8 +711,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Updates the heads after an entry was taken out: determines again which ways pass the lines that its way had
-    /// passed, and which marks the line needs at which its way begins.
+    /// Updates the heads after an entry was taken out: determines again which ways pass the lines that its way has
+    /// passed, and which marks the line needs at which its way begins. Changes nothing if another entry of its key and
+    /// length lies in its line or behind it: such an entry needs the same marks, and its way passes the same lines.
     pub(in crate::table) fn forget_way(&mut self, found: Match) {
         let array = self.array();
         // The name of the entry is still in its cell.
@@ -865,9 +866,10 @@ impl<'a> Writer<'a> {
         self.owned.changes
     }
 
-    /// Chooses about `N` entries by a number, each entry with the same chance. Returns those of them that are wanted,
-    /// at most `N`. The answer and its order depend on the number and the entries alone, not on the cells that hold
-    /// them: hashes are divided into classes by their lowest bits, and the number names a class and an order in it.
+    /// Chooses about `N` entries by a number. Returns those of them that are wanted, at most `N`. Each key has the same
+    /// chance. (All values of a key have one hash: if there are more than `N`, each of them has a smaller chance.) The
+    /// answer and its order depend on the number and the entries alone, not on the cells that hold them: hashes are
+    /// divided into classes by their lowest bits, and the number names a class and an order in it.
     pub(in crate::table) fn choose<const N: usize>(
         &self,
         number: u64,
@@ -992,8 +994,9 @@ impl Cells {
         None
     }
 
-    /// Returns whether another entry of the same key and length lies on the way of this entry, behind the first `passed`
-    /// lines. Such an entry needs the same marks, and its way passes these lines, too.
+    /// Returns whether another entry of this key and length lies in the line of this entry or behind it. The entry was
+    /// taken out already, and its way had passed `passed` lines. The other one needs the same marks, and its way passes
+    /// the same lines.
     fn is_followed(&self, array: Array<'_>, words: CellWords, passed: usize) -> bool {
         let hash = self.hash_of(words);
         let Place { position, entry } = Stashed::of_words(words).place;

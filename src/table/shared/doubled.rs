@@ -6,8 +6,9 @@
 //! the table is, and whether it goes on growing. A split adds one to both. A merge may add a million copies to one
 //! entry.
 //!
-//! The number of copies is exact. The number of entries is an estimate: a merge adds to it according to where its
-//! entries found room, and the table does not count which of these entries are removed again.
+//! The number of copies is exact if only items are removed that were inserted. The number of entries is an estimate: a
+//! merge adds to it according to where its entries found room, and the table does not count which of these entries are
+//! removed again.
 //!
 //! **Invariant:** a value is in one of two lists at most. Each list is in ascending order. The first list has room for
 //! all values of the second. No value has more entries than copies.
@@ -202,7 +203,11 @@ impl Splitting<'_> {
 
     /// Subtracts from the counts of this value, but no more than is counted.
     pub(in crate::table) fn subtract(&mut self, value: u32, less: Counts) {
-        self.change(|of_values, all| take(of_values.of_value(value), less, all));
+        self.change(|of_values, all| {
+            if let Some(of_value) = of_values.counted(value) {
+                take(of_value, less, all);
+            }
+        });
     }
 
     /// Gives the doubled entries of each value the value that `changed` returns, or forgets them if it returns `None`.
@@ -337,6 +342,13 @@ impl DoubledOf {
             at
         });
         &mut list[at].1
+    }
+
+    /// Returns the counts of this value, if it has some.
+    fn counted(&mut self, value: u32) -> Option<&mut Counts> {
+        let is_old = search(&self.sorted, value).is_ok();
+        let list = if is_old { &mut self.sorted } else { &mut self.new };
+        search(list, value).ok().map(|at| &mut list[at].1)
     }
 
     /// Adds these values, which are in ascending order, with the counts 0. There is memory for them.

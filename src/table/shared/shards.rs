@@ -38,7 +38,8 @@ impl Shards {
         Some(self.shards.get()?.at(group))
     }
 
-    /// Returns the shards. Allocates them if they are not there. `key` masks the bits of an entry that are not its value.
+    /// Returns the shards. Allocates them if they are not there. `key` is the mask of an entry without its
+    /// value.
     pub(in crate::table) fn try_shards(
         &self,
         key: u32,

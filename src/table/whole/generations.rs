@@ -237,8 +237,9 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         is_present
     }
 
-    /// Removes the oldest generation and begins the next one, `generations` times. Looks at each bucket only once if
-    /// nothing is left after that. Returns how many entries were removed. In a user's model, the caller has a turn.
+    /// Begins `generations` further generations, and removes all entries whose generations end with that. If no entry
+    /// stays, it empties the table in one pass: the number is then an estimate if other threads write. Returns the
+    /// number of removed entries. In a user's model, the caller has a turn.
     pub(crate) fn advance_by(self, generations: u64) -> usize {
         let _removing = self.lock_removing();
         if generations < self.generations.into() {

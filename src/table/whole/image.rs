@@ -442,7 +442,7 @@ mod tests {
         assert!(table.restored().unwrap().stripes().counts().eq(table.stripes().counts()));
     }
 
-    /// In the middle of a hop an entry may be counted nowhere. So the count of doubled entries is limited while all
+    /// While an entry moves, it may be counted twice or nowhere. So the count of doubled entries is limited while all
     /// stripes are held: then nothing moves.
     #[test]
     fn what_is_doubled_is_limited_between_two_moves() {

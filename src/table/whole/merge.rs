@@ -11,7 +11,7 @@ use crate::layout::{Encoding, both};
 use crate::sizing::{self, ENDLESS_ITEMS, MAX_DOUBLED};
 use crate::sync::StepsToStore;
 use crate::table::items::insert::is_known_by;
-use crate::table::placing::entry::Entry;
+use crate::table::placing::entry::{Entry, MOST_KNOWN};
 use crate::table::placing::geometry::Place;
 use crate::table::placing::rates::power_of_half;
 use crate::table::placing::{Bucket, Placing};
@@ -32,8 +32,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let (entries, doubled) = (image.entries(), image.doubled().entries);
         let items = self.entries() + entries.saturating_sub(doubled) as usize;
         self.grow_for(items).map_err(|_| InsertError::NoMemoryToStore)?;
-        // The number of bits of a position that slots can know. It does not get smaller during the merge.
-        let least = self.buckets.known_bits();
+        // Each slot that this merge takes knows at least as many bits of its position, or all that its entry knows. The
+        // number does not get smaller meanwhile. An entry that comes back from the stash knows `MOST_KNOWN` at most.
+        let least = self.buckets.known_bits().min(MOST_KNOWN);
         self.name_doubled(&image.doubled_of)?;
         let (mut added, mut steps) = (0, self.turns.steps_to_store(storing));
         for (at, entry) in self.entries_of(image).enumerate() {

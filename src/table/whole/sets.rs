@@ -138,7 +138,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 mod tests {
     use super::*;
     use crate::layout::Packed;
+    use crate::sizing::Sizing;
     use crate::table::GrowingBuckets;
+    use crate::table::placing::entry::{Pair, ValueBits};
     use crate::table::placing::geometry;
 
     type Grown = Table<'static, Packed<16, 4>, GrowingBuckets>;
@@ -166,5 +168,22 @@ mod tests {
         let removed = large.intersect(small);
         assert!((95..=100).contains(&removed), "{removed}");
         assert!((100..300).map(geometry::mix).all(|hash| large.contains(large.key(hash))));
+    }
+
+    /// A table that was never merged counts no doubled entries, and has no memory to count some. An unmerge of another
+    /// table that has doubled entries changes none of its counts.
+    #[test]
+    fn an_unmerge_of_what_was_never_merged() {
+        let sizing =
+            Sizing { value_bits: 10, ..Sizing::of_table(Packed::<16, 4>::ID, 32, 1 << 10) };
+        let [from, into] = [0; 2]
+            .map(|_| Table::<Packed<16, 4>, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap());
+        let pair = |hash| Pair { hash: geometry::mix(hash), value: (hash % 3) as u32 };
+        (0..20).for_each(|hash| from.insert(from.key_of(pair(hash))).unwrap());
+        from.split_buckets(&mut from.shared.doubled.lock(), 256 - from.present()).unwrap();
+        assert!(from.doubled().entries > 50);
+        (100..120).for_each(|hash| into.insert(into.key_of(pair(hash))).unwrap());
+        assert!(into.unmerge(&from.image().unwrap()) > 0);
+        assert_eq!((into.len(), into.doubled()), (20, Counts::default()));
     }
 }

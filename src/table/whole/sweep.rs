@@ -13,8 +13,8 @@
 //! stripe has the other color, the thread unlocks, sweeps the buckets of this stripe itself, and starts over. So no
 //! entry passes the sweep in either direction.
 //!
-//! A thread that begins a sweep holds the removal mutex (`removing`). A merge, a `clear`, and a snapshot at its instant
-//! hold it, too. The thread
+//! A thread that begins a sweep holds the removal mutex (`removing`). So do the threads of a merge, an unmerge, an
+//! intersection and a `clear`, and that of a snapshot at its instant. The thread that sweeps
 //!
 //! 1. stores the change;
 //! 2. sweeps the stash (see below);
@@ -50,7 +50,7 @@ use crate::table::{Buckets, State, Table};
 
 /// The number of segments of buckets that are swept before a removal unlocks their stripe. One in models.
 const SEGMENTS_AT_ONCE: usize = if cfg!(coucal_model) { 1 } else { 32 };
-/// The number of segments before a segment at which a sweep requests it.
+/// How many segments ahead a sweep requests the words.
 const SEGMENTS_AHEAD: usize = 4;
 
 /// A change of values: the value that replaces each value.
@@ -78,7 +78,8 @@ impl NewValues {
 }
 
 impl<B: Buckets> State<B> {
-    /// Locks the removal mutex: one thread at a time sweeps, merges, clears the table, or ends a snapshot.
+    /// Locks the removal mutex: one thread at a time sweeps, changes the table by another one, clears it, or
+    /// ends a snapshot.
     pub(in crate::table) fn lock_removing(&self) -> MutexGuard<'_, ()> {
         self.turns.lock(&self.shared.sweeping.removing)
     }
@@ -168,8 +169,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     fn sweep_stripe(self, stripe: usize) {
         // Before the stripe is locked: the change is not replaced while this thread may use it.
         let change = self.shared.sweeping.latest().change.read();
-        // A removal unlocks the stripe in between, since an entry cannot be removed twice. No entry gets to a bucket
-        // that was swept: from then on, a thread that holds the stripe sees the new color.
+        // A removal unlocks the stripe in between: what is removed cannot be removed again. No entry moves into the
+        // swept part meanwhile: a thread that would move one sees that the stripe has the old color, and sweeps it
+        // first.
         let at_once =
             if let NewValues::Without(_) = *change { SEGMENTS_AT_ONCE } else { usize::MAX };
         let first = Stripes::first_bucket(stripe);
@@ -310,7 +312,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let locked = self.lock_all();
         let changed = |bits: u32| self.changed_by(&change, bits.into()).map(|bits| bits as u32);
         let stashed = self.change_stashed(changed)?;
-        // SeqCst: as in `clear`. The stores in the cells are not.
+        // SeqCst: as in `clear`. New values are stored in the cells with Release only.
         fence(Ordering::SeqCst);
         self.change_color();
         drop(locked);
@@ -382,7 +384,7 @@ mod tests {
         assert_eq!(table.len(), 0);
     }
 
-    /// In the middle of a hop an entry may be counted nowhere. So the count of doubled entries is limited while all
+    /// While an entry moves, it may be counted twice or nowhere. So the count of doubled entries is limited while all
     /// stripes are held: then nothing moves.
     #[test]
     fn what_is_doubled_is_limited_between_two_moves() {

@@ -251,7 +251,7 @@ pub const FAULTS: &[Fault] = faults! {
     try_place_locked: "an insert_if_absent does not look in the stash under its stripes"
         without "|| self.is_stashed(key, with_value)" => "stash::two_inserts_if_absent_of_one_item";
     change_seen: "a removal does not look for stashed entries under its stripe"
-        without "if any_stashed && !(ASKS_MARKS && self.stash_lacks(key)) { return Tried::MayBeStashed; }"
+        without "if any_stashed && !(ASKS_STASH && self.stash_lacks(key)) { return Tried::MayBeStashed; }"
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
     unstash_own: "a value leaves the stash before it is in its bucket"
         replace "self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored"

@@ -1,7 +1,7 @@
 //! How a cell holds an entry and the number of its copies: pure functions.
 //!
-//! A cell holds an entry in one word if the entry fits, and nearly every entry fits. Otherwise the cell is *wide*: it
-//! has a second word. The uppermost bit of the first word says whether the cell is wide.
+//! A cell holds an entry in one word if the entry fits. In most tables nearly every entry fits. Otherwise the cell is
+//! *wide*: it has a second word. The uppermost bit of the first word says whether the cell is wide.
 //!
 //! | first word | bits | meaning |
 //! |---|---|---|
@@ -15,8 +15,8 @@
 //! The second word has the even position, as far as it is known.
 //!
 //! In a growing table these entries do not fit: those that know fewer bits of their position than `MOST_KNOWN`, which
-//! come from merges; those with more copies than there is room for; and those with values so long that
-//! nothing is left for the copies.
+//! come from merges; those with more copies than there is room for; and all entries of a maplet whose values are so
+//! long that nothing is left for the copies.
 
 use super::{CellWords, KNOWN, LENGTH, NAME, Stashed};
 use crate::table::placing::entry::{Entry, MOST_KNOWN};
@@ -69,7 +69,8 @@ pub(super) fn is_wide(first: u64) -> bool {
     first & WIDE != 0
 }
 
-/// Returns where the number of copies begins in a cell of one word, behind the other parts; 63 if there is no room for it.
+/// Returns where the number of copies begins in a cell of one word, behind the other parts; 63 if there is no room for
+/// it.
 #[cfg(not(coucal_model))]
 fn copies_in_one_word(behind: u32) -> u32 {
     behind.min(63)
@@ -166,8 +167,8 @@ impl Packing {
         let fields = |end: u32| !(u64::MAX << end);
         let bits = u64::from(entry.bits()) >> self.ring;
         let value = u64::from(!mask) >> self.ring & fields(self.position);
-        // No cell of one word holds an entry that knows another number of bits: then the pattern is the bit of a wide
-        // cell.
+        // No cell of one word holds an entry of another length: then the pattern asks for the bit of a wide cell, which
+        // such a cell lacks.
         let (one, one_mask) = if entry.known() == self.known {
             (bits | position << self.position, fields(self.copies) & !value)
         } else {
