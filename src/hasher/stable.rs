@@ -107,7 +107,8 @@ pub struct StableHashBuilder {
 }
 
 impl StableHashBuilder {
-    /// Returns a hasher with this seed. The default has the seed 0.
+    /// Returns a hasher with this seed. The default has the seed 0. Any seed is as good as any other; all filters and
+    /// snapshots that work together need the same one.
     ///
     /// # Examples
     ///

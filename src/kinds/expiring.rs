@@ -832,7 +832,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// To make a filter continue after a restart as if there had been no restart, keep the time of day at which the
     /// present generation began, together with the snapshot. Compute this time after the snapshot: then, if a
-    /// generation ends between the two, items are remembered for up to a period longer, and never for less.
+    /// generation ends between the two, items are remembered for up to a period longer, and never for less. If somebody
+    /// sets the time of day meanwhile, `elapsed` is wrong by as much: if it is set forward, items are forgotten
+    /// earlier.
     ///
     /// With [`Duration::ZERO`] for `elapsed`, a period begins now. Then each restart makes the window longer: by the
     /// time during which the filter was not in use, and by up to a period. If restarts are more frequent than the

@@ -217,7 +217,8 @@ impl<L: Storage, S> Filter<L, S> {
         self.inner.contains(self.hash_of(item))
     }
 
-    /// Removes one copy of `item`. Returns whether there was one.
+    /// Removes one copy of `item`. Returns whether there was one. If other threads insert the item meanwhile, a removal
+    /// that comes before the insert returns `false`, and the copy stays.
     ///
     /// Remove only what you inserted, once for each insert. An item that was never inserted may collide with a present
     /// item. Its removal then removes the copy of the present item, and lookups miss that item from then on. For the

@@ -146,6 +146,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// machine](ExpiringCuckooFilter#time): for tests, or if reading the clock of the machine costs too much.
     ///
     /// `now` returns the time since some instant. This instant must always be the same, and the time must not go back.
+    /// (If it goes back, no generation ends until it has caught up.)
     /// On `wasm32-unknown-unknown`, which has no clock of the machine, `build` panics if [`every`](Self::every) is set
     /// without this clock.
     ///
