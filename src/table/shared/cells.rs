@@ -978,38 +978,38 @@ impl Cells {
 
     /// Returns the cell that holds this entry, if there is one.
     fn find(&self, array: Array<'_>, query: CellWords) -> Option<usize> {
-        let hash = self.hash_of(query);
-        let Place { position, entry } = Stashed::of_words(query).place;
-        let sought = self.packing.sought(entry, position, u32::MAX);
-        let mut marks = marks_of(hash);
-        for line in way(hash as usize, array.lines) {
-            if mem::take(&mut marks) & !array.head(line) != 0 {
-                return None;
-            }
-            let found = cells_of(line).find(|&at| array.holds(at, sought, position));
-            if found.is_some() || array.head(line) & passing(hash) == 0 {
-                return found;
-            }
-        }
-        None
+        self.find_behind(array, 0, query, u32::MAX)
     }
 
     /// Returns whether another entry of this key and length lies in the line of this entry or behind it. The entry was
     /// taken out already, and its way had passed `passed` lines. The other one needs the same marks, and its way passes
     /// the same lines.
     fn is_followed(&self, array: Array<'_>, words: CellWords, passed: usize) -> bool {
+        self.find_behind(array, passed, words, self.key).is_some()
+    }
+
+    /// Returns the first cell on the way of this entry, behind the first `passed` lines, that holds an entry which
+    /// differs from it in no bit of `mask`.
+    fn find_behind(
+        &self,
+        array: Array<'_>,
+        passed: usize,
+        words: CellWords,
+        mask: u32,
+    ) -> Option<usize> {
         let hash = self.hash_of(words);
         let Place { position, entry } = Stashed::of_words(words).place;
-        let sought = self.packing.sought(entry, position, self.key);
+        let sought = self.packing.sought(entry, position, mask);
+        if array.lines == 0 || marks_of(hash) & !array.head(hash as usize & array.mask()) != 0 {
+            return None;
+        }
         for line in way(hash as usize, array.lines).skip(passed) {
-            if cells_of(line).any(|at| array.holds(at, sought, position)) {
-                return true;
-            }
-            if array.head(line) & passing(hash) == 0 {
-                break;
+            let found = cells_of(line).find(|&at| array.holds(at, sought, position));
+            if found.is_some() || array.head(line) & passing(hash) == 0 {
+                return found;
             }
         }
-        false
+        None
     }
 
     /// Returns the marks of all entries whose ways begin at this line.
