@@ -1048,7 +1048,7 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// item, the fewer bits of the item's hash it stores. In a filter some hundred times as large, such an item takes
     /// several slots, and each doubling doubles their number. A merge returns an error if these slots would leave too
     /// little room for the [maximum capacity](Self::max_capacity), or without a maximum for further growth. If filters
-    /// of one size grew from the smallest size, some twenty of them can be merged into a new one.
+    /// of one size grew from the smallest size, some twenty of them can be merged into a new one (default layout).
     ///
     /// **The rates add up:** this filter also reports those absent items as present that `other` reports. The fewer
     /// bits a filter stores of its items, the higher the rate: if 16 filters that grew to 50,000 items each are merged
