@@ -170,10 +170,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     fn in_stash(key: Key) -> Place {
         let Place { position, entry } = key.even();
         let known = entry.known().min(MOST_KNOWN);
-        Place {
-            position: prefix(position, known),
-            entry: Entry::knowing(entry.bits().into(), known),
-        }
+        Place { position, entry: Entry::knowing(entry.bits().into(), known) }
     }
 
     /// Returns `true` if the cells of the stash certainly hold no entry of the item, whatever its value is. Returns

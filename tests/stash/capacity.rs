@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use coucal::{Prehashed, Storage};
-use coucal_reference::Maplet;
+use coucal_reference::{Filter, Maplet};
 
 use super::{empties, holds, kinds};
 use crate::common::{
@@ -103,15 +103,41 @@ fn fills_and_empties(kind: Kind, mut held: Vec<Item>) {
     empties(&*subject, &held);
 }
 
-/// An entry takes as much memory as the documentation of the crate and SECURITY.md say: less in a table of fixed size than
-/// in a growing one. Nearly all pairs are stashed, since two buckets hold few pairs of a key.
+/// An entry takes as much memory as the documentation of the crate and SECURITY.md say: one word of a cell, or two if its
+/// value is too long for one. Nearly all pairs are stashed, since two buckets hold few pairs of a key.
 #[test]
 fn an_entry_takes_no_more_memory_than_is_said() {
     let fixed = default_layout().maplet(300_000, 8);
     takes(&fixed, 11..=23);
-    let growing = Layout::named("Fp32x2").maplets(8).growable().build().expect("memory");
-    growing.reserve(300_000).expect("memory");
-    takes(&growing, 20..=42);
+    for (name, bytes) in [("Fp21x3", 11..=23), ("Fp32x2", 20..=42)] {
+        let growing = Layout::named(name).maplets(8).growable().build().expect("memory");
+        growing.reserve(300_000).expect("memory");
+        takes(&growing, bytes);
+    }
+}
+
+/// What the page about the design says of the first entry.
+#[test]
+fn the_first_entry_takes_the_memory_that_is_said() {
+    let filters = || default_layout().filters();
+    let built = |filter: Result<Filter, _>| first_entry(&filter.expect("memory"));
+    assert_eq!(
+        [100, 10_000_000].map(|items| built(filters().capacity(items).build())),
+        [1032, 7504]
+    );
+    let growing = filters().growable().build().expect("memory");
+    assert_eq!(first_entry(&growing), 7504);
+}
+
+/// Returns the bytes that the first entry takes: of copies of one item.
+fn first_entry<L: Storage>(filter: &Filter<L>) -> usize {
+    loop {
+        let before = filter.memory_bytes();
+        filter.insert(&Prehashed(1)).expect("room");
+        if filter.stats().stashed_entries == 1 {
+            break filter.memory_bytes() - before;
+        }
+    }
 }
 
 /// Checks the bytes of an entry, beside those that are there with the first one.

@@ -44,8 +44,7 @@ const MAX_CHECKS: usize = 16;
 /// load below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 
-/// The number of slots that a stashed entry counts for when a table decides whether to grow. With half or twice as
-/// many, maplets with 2 to 8 values per key take the same memory, and are no faster.
+/// The number of slots that a stashed entry counts for when a table decides whether to grow.
 const SLOTS_OF_STASHED: f64 = 16.0;
 /// The most slots that all stashed entries together count for beyond their own number, as a share of the slots in use.
 /// If a key has hundreds of values, growth would not help most of its stashed entries.
