@@ -604,7 +604,7 @@ mod tests {
     use crate::layout::Packed;
     use crate::sizing::Sizing;
     use crate::table::MAX_COPIES;
-    use crate::table::placing::entry::{Pair, ValueBits};
+    use crate::table::placing::entry::{NoValues, Pair, ValueBits};
     use crate::table::{FixedBuckets, GrowingBuckets};
 
     type Fp16x4 = Packed<16, 4>;
@@ -840,25 +840,56 @@ mod tests {
     /// A full table refuses new entries, but counts more copies of stashed ones, up to the most that a cell counts.
     #[test]
     fn a_full_table_takes_more_copies() {
-        let table = table(16);
-        let hashes = of_one_pair(table, 9);
-        for &hash in &hashes {
-            table.insert(table.key(hash)).unwrap();
+        fn check<B: Buckets + 'static>() {
+            let table =
+                Table::<Fp16x4, B>::try_sized(Sizing::of_table(Fp16x4::ID, 16, 16)).unwrap();
+            let mut keys =
+                (0..).map(|hash| table.geometry().key_of_item::<NoValues>(geometry::mix(hash)));
+            let first = keys.next().unwrap();
+            (0..9).for_each(|_| table.insert(first).unwrap());
+            while table.insert(keys.next().unwrap()).is_ok() {}
+            assert!(table.looks_full());
+            let before = table.count(first);
+            assert_eq!((before, table.count_stashed(first)), (9, 1));
+            assert_eq!(table.insert(first), Ok(()));
+            assert_eq!(table.count(first), before + 1);
+            let rest = MAX_COPIES - 2;
+            assert_eq!(table.stash_copies(first, rest + 1), Err(InsertError::Full));
+            assert_eq!(table.count(first), before + 1);
+            assert_eq!(table.stash_copies(first, rest), Ok(false));
+            assert_eq!(table.insert(first), Err(InsertError::Full));
+            assert_eq!(table.count(first), before + 1 + rest);
         }
-        let mut others = (0..).map(|hash| table.key(geometry::mix(1 << 40 | hash)));
-        while table.insert(others.next().unwrap()).is_ok() {}
-        assert!(table.looks_full());
-        let stashed =
-            table.state.shared.stash.shards()[0].lock().entries().next().expect("an entry");
-        let key = table.geometry().key_of(stashed.place);
-        let before = table.count(key);
-        assert_eq!(table.insert(key), Ok(()));
-        assert_eq!(table.count(key), before + 1);
-        let rest = MAX_COPIES - stashed.copies - 1;
-        assert_eq!(table.stash_copies(key, rest + 1), Err(InsertError::Full));
-        assert_eq!(table.count(key), before + 1);
-        assert_eq!(table.stash_copies(key, rest), Ok(false));
-        assert_eq!(table.insert(key), Err(InsertError::Full));
-        assert_eq!(table.count(key), before + 1 + rest);
+        check::<FixedBuckets>();
+        check::<GrowingBuckets>();
+    }
+
+    /// A full stash refuses a replacement that needs one more entry, and takes each other one.
+    #[test]
+    fn a_full_stash_takes_no_further_value() {
+        fn check<B: Buckets<Values = ValueBits> + 'static>() {
+            let sizing = Sizing { value_bits: 4, ..Sizing::of_table(Fp16x4::ID, 16, 16) };
+            let table = Table::<Fp16x4, B>::try_sized(sizing).unwrap();
+            let of = |hash, value| {
+                table.geometry().key_of_item::<ValueBits>(Pair { hash: geometry::mix(hash), value })
+            };
+            let copies = || [0, 1, 2].map(|value| table.count_stashed(of(0, value)));
+            table.stash_copies(of(0, 0), 2).unwrap();
+            table.stash_copies(of(0, 1), 1).unwrap();
+            for hash in 1.. {
+                if table.state.is_stash_full() {
+                    break;
+                }
+                table.stash_copies(of(hash, 0), 1).unwrap();
+            }
+            assert_eq!(table.replace(of(0, 0), 2), Err(InsertError::Full));
+            assert_eq!(copies(), [2, 1, 0]);
+            assert_eq!(table.replace(of(0, 0), 1), Ok(true));
+            assert_eq!(copies(), [1, 2, 0]);
+            assert_eq!(table.replace(of(0, 0), 2), Ok(true));
+            assert_eq!(copies(), [0, 2, 1]);
+        }
+        check::<FixedBuckets<ValueBits>>();
+        check::<GrowingBuckets<ValueBits>>();
     }
 }
