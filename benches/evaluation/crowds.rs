@@ -1,15 +1,17 @@
-//! Keys with several values: the load up to which two buckets have slots for all values of their keys, and the load at
-//! which a table with its stash is smallest. `src/sizing/crowds.rs` of the crate has these loads.
+//! Items with several copies, or keys with several values: the load at which a table with its stash is smallest, and the
+//! share of the copies that is stashed at this load. `src/sizing/crowds.rs` of the crate has these figures.
 
+use coucal::{CuckooFilter, Prehashed};
 use coucal_benches::keys::Keys;
 use coucal_benches::text::{Table, figures, percent};
 use rayon::prelude::*;
 
 use crate::Figure;
-use crate::simulation::{Simulation, stashed_share};
 
 /// The numbers of slots per bucket.
 const SLOTS: std::ops::RangeInclusive<usize> = 2..=8;
+/// A layout for each of them.
+const LAYOUTS: [&str; 7] = ["Fp32x2", "Fp21x3", "Fp16x4", "Fp12x5", "Fp10x6", "Fp9x7", "Fp8x8"];
 /// The loads that are tried, in percent of the slots.
 const LOADS: std::ops::RangeInclusive<u32> = 25..=97;
 /// The memory of a stashed entry in bits, as in `src/sizing/crowds.rs` of the crate.
@@ -33,23 +35,35 @@ fn bits(slots: usize, load: u32, stashed: f64) -> f64 {
     64.0 / slots as f64 / (f64::from(load) / 100.0) + stashed * STASHED_BITS
 }
 
-/// Returns the share of stashed pairs at each load, the mean of several tables.
-fn shares(slots: usize, values: usize, buckets: usize, tables: u64) -> Vec<f64> {
-    let mut simulations: Vec<_> =
-        (1..=tables).map(|set| (Keys::new(set), Simulation::new(buckets, slots, 32))).collect();
+/// Returns the share of stashed copies at each load, the mean of several filters with about `in_all` slots: infinite at
+/// loads at which one of them is full.
+fn shares(slots: usize, copies: usize, in_all: usize, filters: u64) -> Vec<f64> {
+    let filter = |set| {
+        let builder = CuckooFilter::builder().layout_named(LAYOUTS[slots - SLOTS.start()]).unwrap();
+        let load = builder.clone().capacity(in_all).figures(in_all).unwrap().load_factor;
+        (Keys::new(set), builder.capacity((in_all as f64 * load) as usize).build().unwrap(), 0)
+    };
+    let mut filters: Vec<_> = (1..=filters).map(filter).collect();
     let share = |load: u32| {
-        let shares = simulations.iter_mut().map(|(keys, simulation)| {
-            stashed_share(simulation, *keys, values, f64::from(load) / 100.0)
+        let shares = filters.iter_mut().map(|(keys, filter, stored)| {
+            let most = filter.slots() * load as usize / 100;
+            while *stored < most {
+                if filter.insert(&Prehashed(keys.key((*stored / copies) as u64))).is_err() {
+                    return f64::INFINITY;
+                }
+                *stored += 1;
+            }
+            filter.stats().stashed_copies as f64 / most as f64
         });
-        shares.sum::<f64>() / tables as f64
+        shares.sum::<f64>() / filters.len() as f64
     };
     LOADS.map(share).collect()
 }
 
 impl Best {
     /// Finds the lowest load at which the table takes little more memory than at the best one.
-    fn of(slots: usize, values: usize, buckets: usize, tables: u64) -> Self {
-        let shares = shares(slots, values, buckets, tables);
+    fn of(slots: usize, values: usize, in_all: usize, filters: u64) -> Self {
+        let shares = shares(slots, values, in_all, filters);
         let all =
             LOADS.zip(shares).map(|(load, stashed)| (bits(slots, load, stashed), load, stashed));
         let all: Vec<_> = all.collect();
@@ -63,11 +77,11 @@ impl Best {
     }
 }
 
-/// Makes the figure with tables of about this number of slots.
+/// Makes the figure with filters of about this number of slots.
 pub fn figure(name: &str, in_all: usize) -> Figure {
     let shapes: Vec<_> =
         SLOTS.flat_map(|slots| (2..=4 * slots).map(move |values| (slots, values))).collect();
-    let best = |(slots, values)| Best::of(slots, values, in_all / slots / 2 * 2, 4);
+    let best = |(slots, values)| Best::of(slots, values, in_all, 4);
     let all: Vec<_> = shapes.into_par_iter().map(best).collect();
     let mut csv = vec!["slots,values per key,load,stashed,bits per pair".to_owned()];
     for best in &all {
@@ -105,15 +119,13 @@ pub fn figure(name: &str, in_all: usize) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coucal::{CuckooFilter, Figures};
+    use coucal::Figures;
 
-    /// Layouts with 2 slots, 3 slots and so on.
-    const LAYOUTS: [&str; 7] = ["Fp32x2", "Fp21x3", "Fp16x4", "Fp12x5", "Fp10x6", "Fp9x7", "Fp8x8"];
     const ITEMS: usize = 1 << 30;
 
     /// Returns the figures that a builder makes of this number of copies per item.
     fn figures(slots: usize, copies: usize) -> Figures {
-        let builder = CuckooFilter::builder().layout_named(LAYOUTS[slots - 2]).unwrap();
+        let builder = CuckooFilter::builder().layout_named(LAYOUTS[slots - SLOTS.start()]).unwrap();
         builder.capacity(ITEMS).copies_per_item(copies as u32).figures(ITEMS).unwrap()
     }
 
@@ -144,7 +156,7 @@ mod tests {
             for values in [2, slots, slots + 1, 2 * slots, 4 * slots] {
                 let Figures { load_factor, stashed_share, .. } = figures(slots, values);
                 let load = (100.0 * load_factor).round() as u32;
-                let shares = shares(slots, values, (1 << 14) / slots / 2 * 2, 1);
+                let shares = shares(slots, values, 1 << 14, 1);
                 let at = |load: u32| bits(slots, load, shares[(load - LOADS.start()) as usize]);
                 let least = LOADS
                     .filter(|&load| f64::from(load) < 100.0 * figures(slots, 1).load_factor + 1.0);

@@ -36,7 +36,7 @@ const FIGURES: [Named; 5] = [
     ("fig3", |name| space::figure(name, 1 << 15)),
     ("fig4", |name| layouts::figure(name, 1_000_000)),
     ("growth", |name| growth::figure(name, 1 << 12, 10)),
-    ("crowds", |name| crowds::figure(name, 1 << 16)),
+    ("crowds", |name| crowds::figure(name, 1 << 18)),
 ];
 
 /// Makes the figures of `docs/evaluation.md`: for each of them a CSV file and plots in `docs/evaluation/`,

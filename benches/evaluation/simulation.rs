@@ -39,7 +39,6 @@ pub struct Simulation {
     bits: u32,
     queue: Vec<Node>,
     items: usize,
-    stashed: usize,
 }
 
 impl Simulation {
@@ -52,7 +51,6 @@ impl Simulation {
             bits,
             queue: Vec::with_capacity(BUDGET),
             items: 0,
-            stashed: 0,
         }
     }
 
@@ -182,20 +180,6 @@ impl Simulation {
 /// Inserts keys until one fails.
 pub fn fill(simulation: &mut Simulation, keys: Keys) {
     while simulation.insert(simulation.key(keys.key(simulation.items as u64))) {}
-}
-
-/// Inserts `copies` of each key, and counts copies without a slot as stashed, until slots in use and stashed copies
-/// together are `load` of all slots. Returns the share of the stashed copies.
-pub fn stashed_share(simulation: &mut Simulation, keys: Keys, copies: usize, load: f64) -> f64 {
-    let most = (simulation.slots.len() as f64 * load) as usize;
-    let mut stored = simulation.items + simulation.stashed;
-    while stored < most {
-        if !simulation.insert(simulation.key(keys.key((stored / copies) as u64))) {
-            simulation.stashed += 1;
-        }
-        stored += 1;
-    }
-    simulation.stashed as f64 / stored as f64
 }
 
 #[cfg(test)]

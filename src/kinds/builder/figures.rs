@@ -57,9 +57,9 @@ pub struct Figures {
     /// filter is built. The default is 1.
     pub values_per_key: u32,
     /// The estimated share of the items that is stashed when the filter holds its capacity and each key has
-    /// [`values_per_key`](Self::values_per_key) values. In large tables, up to 1.7 times as much may be stashed. With
-    /// fingerprints of 8 bits or less beside the value, it may be twice as much, and a thousandth of the pairs. Each
-    /// stashed item mostly takes 11 to 23 bytes in addition to [`memory_bytes`](Self::memory_bytes).
+    /// [`values_per_key`](Self::values_per_key) values. It was measured with filters of 2^18 slots. In a maplet, up to
+    /// half a percent of the pairs more may be stashed; one percent more with fingerprints of 8 bits or less beside the
+    /// value. Each stashed item mostly takes 11 to 23 bytes in addition to [`memory_bytes`](Self::memory_bytes).
     pub stashed_share: f64,
     /// The share of absent items that the filter reports as present with these items. In a maplet, the mean number of
     /// candidates for an absent key.
