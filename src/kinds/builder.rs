@@ -386,7 +386,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self
     }
 
-    /// Changes nothing: a filter with a [maximum capacity](Self::max_capacity) grows already.
+    /// Changes nothing: this builder builds growing filters already.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! The public types of expiring filters: they hash items, call the table, and end generations by a clock.
+//! The public types of expiring filters: they hash items, call the table, and end generations by a clock or a count.
 //!
 //! **Invariant:** each item in the table was inserted in one of the generations that are remembered, or the `advance`
 //! that removes it has not returned yet.
@@ -70,10 +70,10 @@ struct Ended {
 /// * **Remembered**: an item outlives the N - 1 calls of `advance` that follow its insert. (Exactly: let n calls of
 ///   `advance` have returned when the insert was called. Then the item is found from the return of the insert until
 ///   call n + N of `advance` begins. Every lookup finds it, whatever other threads do.)
-/// * **Forgotten**: when N calls of `advance` that began after the return of its insert have returned, an item is found
-///   no more often than one that was never inserted, unless it was inserted again. One exception: in a growing filter,
-///   an item that was inserted when the filter was much smaller is found several times as often. Its entry has few
-///   bits, so it may match another item: then the entry is remembered as long as that other item.
+/// * **Forgotten**: let N calls of `advance` begin after the last insert of an item has returned. When they have
+///   returned, the item is found no more often than one that was never inserted. One exception: in a growing filter, an
+///   item that was inserted when the filter was much smaller is found several times as often. Its entry has few bits,
+///   so it may match another item: then the entry is remembered as long as that other item.
 /// * **Few others**: an item that was not seen is found at the [rate](ExpiringCuckooFilter::false_positive_rate) of a
 ///   maplet. Only the items of the window determine this rate. [`insert`](ExpiringCuckooFilter::insert) makes the same
 ///   mistake: it takes such an item for seen. In a growing filter, the rate is
@@ -124,9 +124,9 @@ struct Ended {
 /// * **Remembered**: if only the clock ends generations, an item is found for at least (N - 1) periods after its insert
 ///   was called, by the clock.
 /// * **Forgotten**: when N periods have passed since the insert of an item returned, the next insert of any item
-///   forgets it first. One exception: another thread inserts during the advance that ends a generation. The next
-///   period then begins when that advance ends. So all remembered items are forgotten later, mostly by the time of one
-///   advance.
+///   forgets it first. In two cases all remembered items are forgotten later, mostly by the time of an advance or two:
+///   (a) another thread inserts during the advance that ends a generation, so the next period begins when that advance
+///   ends; (b) a sweep would begin too soon after another one (see below).
 /// * **One thread advances**, and the others go on. An insert waits for that thread only if nobody has inserted for a
 ///   whole period.
 /// * **A period shorter than a sweep** gets longer: the time between two [sweeps](#what-an-advance-costs) is at least
@@ -138,11 +138,11 @@ struct Ended {
 ///   own. The first insert after a pause ends all generations that have passed. If these are N or more, it
 ///   [clears](ExpiringCuckooFilter::clear) the filter.
 /// * **Other ends of a generation** (an `advance` by hand, [`every_items`](crate::Builder::every_items), a full filter)
-///   do not change the clock: the next generation ends when the ended one would have ended. So each such end makes the
+///   begin no new period: at the end of the present one, the next generation ends as well. So each such end makes the
 ///   window up to one period shorter.
-/// * **The clock** is an [`Instant`](std::time::Instant). On Linux, for periods of one second or more, it is the coarse
-///   clock of the system, which advances by 1 to 10 ms at a time: an item may be remembered for this much less. You can
-///   also give [a clock of your own](crate::Builder::clock).
+/// * **The clock** is an [`Instant`](std::time::Instant). But on Linux, for periods of one second or more, it is the
+///   coarse clock of the system, which advances by 1 to 10 ms at a time: an item may be remembered for this much less.
+///   You can also give [a clock of your own](crate::Builder::clock).
 /// * **While a machine sleeps, the default clock stands still** (on Linux and macOS), so items are remembered that much
 ///   longer. If this matters, give [`clock`](crate::Builder::clock) a function that counts the time asleep, for example
 ///   one that reads `CLOCK_BOOTTIME`.
@@ -165,8 +165,8 @@ struct Ended {
 ///
 /// An item that is inserted again within the window moves to the present generation, and does not count as new. So with
 /// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest
-/// generation then](crate::Builder::forget_oldest_when_full). An example with room for 12,000 items: each new item was
-/// followed by a second insert of the item from 9,000 inserts before. No such item was forgotten. Once full, the filter
+/// generation then](crate::Builder::forget_oldest_when_full). An example with room for 12,000 items: after each new
+/// item, the item of 9,000 inserts before was inserted again. None of these was forgotten. Once full, the filter
 /// always remembered at least 9,544 items with four generations, and 11,544 with twelve.
 ///
 /// If items that come again must count, too, call [`advance`](ExpiringCuckooFilter::advance) yourself after a number of
@@ -385,8 +385,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// If the item shares an entry with other items, the age is that of the entry. If a generation ends during the
     /// call, the call starts over. After eight attempts it returns the age that it read in the last one.
     ///
-    /// Takes no lock, except after at least seven rounds in each of which other threads moved entries of the version
-    /// group of the item: see [what blocks](ExpiringCuckooFilter#what-blocks).
+    /// Takes no lock, except where [`get`](crate::CuckooMaplet::get) of a maplet does: see [what
+    /// blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Examples
     ///
@@ -721,7 +721,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 
     /// Advances by the number of generations that have passed by the [clock](crate::Builder::every), as an insert does.
     /// Returns how many items were forgotten: 0 if no generation was due, if there is no clock, or if another thread
-    /// ends the generations. If it ends one generation, it waits as [`advance`](Self::advance) does. While another
+    /// ends the generations. If this call ends generations, it waits as [`advance`](Self::advance) does. While another
     /// thread ends several, it waits for that thread: see [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Examples
@@ -1052,7 +1052,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
-        // So that one batch brings no more new items than one generation gets.
+        // Limits the new items of a batch to those of one generation.
         let most = self.items_per_generation().unwrap_or(usize::MAX).min(operations::BATCH);
         let (mut index, mut stored) = (0, 0);
         while index < items.len() {
@@ -1286,9 +1286,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     forward_to_inner! {
         /// Returns the maximum capacity: the number of items, of all generations together, that the filter holds at its
-        /// maximum size. The builder was [given](crate::Builder::max_capacity) this number, or a
-        /// [budget](crate::Builder::memory_bytes) has room for it; otherwise it is what a filter with this number of
-        /// generations can reach.
+        /// maximum size. It is the [maximum](crate::Builder::max_capacity) of the builder. Without one, it is the
+        /// number for which a [budget](crate::Builder::memory_bytes) has room; without a budget, the number that a
+        /// filter with this number of generations can reach.
         ///
         /// # Examples
         ///
@@ -1415,8 +1415,8 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
         self.inner.snapshot()
     }
 
-    /// Restores a filter from a snapshot: from the bytes that [`Snapshot::as_bytes`] returned. Reads the snapshot in
-    /// steps of 8 KiB, reads no byte after its end, and validates every byte.
+    /// Restores a filter from the bytes of a snapshot ([`Snapshot::as_bytes`]). Reads no byte beyond the end of the
+    /// snapshot, and validates every byte.
     ///
     /// The restored filter goes on in the generation of the snapshot, but nothing ends its generations. Call
     /// [`set_every`](Self::set_every) with the time that has passed, or [`set_every_items`](Self::set_every_items), or
@@ -1425,8 +1425,8 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore). [`Error::OtherType`] for the snapshot of a
-    /// filter or a maplet.
+    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore): for example [`Error::OtherType`] for the
+    /// snapshot of a filter or a maplet.
     ///
     /// # Examples
     ///
@@ -1471,8 +1471,8 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot). [`Error::OtherType`] for the
-    /// snapshot of a filter or a maplet.
+    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot): for example [`Error::OtherType`]
+    /// for the snapshot of a filter or a maplet.
     ///
     /// # Examples
     ///

@@ -228,7 +228,7 @@ impl<L: Storage, S> Filter<L, S> {
     /// Waits for other threads that write to the stripe of the item's bucket: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent item it takes no lock, with two exceptions: (a)
     /// something of the item's version group is [stashed](crate#what-finds-no-room), and the stash is resized during
-    /// the call; (b) other threads move fingerprints of the group during each of 64 attempts.
+    /// the call; (b) other threads move or remove fingerprints of the group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -250,9 +250,9 @@ impl<L: Storage, S> Filter<L, S> {
     /// Returns the number of copies of `item`, including copies of items that collide with it.
     ///
     /// Waits for other threads that write to the stripes of the item's two buckets: see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long). It takes no lock if the item is absent, unless (a) something of
-    /// the item's version group is [stashed](crate#what-finds-no-room), and the stash is resized during the call, or
-    /// (b) another thread is moving a fingerprint of the group.
+    /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent item it takes no lock, with two exceptions: (a)
+    /// something of the item's version group is [stashed](crate#what-finds-no-room), and the stash is resized during
+    /// the call; (b) another thread moves or removes a fingerprint of the group during the call.
     ///
     /// # Examples
     ///
@@ -679,10 +679,10 @@ impl<L: Storage, S> Filter<L, S> {
         /// ```
         pub fn load_factor(&self) -> f64;
 
-        /// Returns how full the filter is: the number of its entries (slots in use and [stashed
-        /// entries](Stats::stashed_entries)), divided by the number of items that it was built for. In a growing
-        /// filter, the divisor is its [maximum capacity](CuckooFilter::max_capacity). It is as exact as
-        /// [`len`](Self::len), and takes as long.
+        /// Returns how full the filter is: the number of its entries, divided by the number of items that it was built
+        /// for. The entries are the slots in use and the [stashed entries](Stats::stashed_entries). In a growing
+        /// filter, an entry that splits have [doubled](crate#growth) counts once, and the divisor is the [maximum
+        /// capacity](CuckooFilter::max_capacity). It is as exact as [`len`](Self::len), and takes as long.
         ///
         /// While the value is below 1, an insert returns [`Full`](Error::Full) only for an item with 2^25 - 1 copies in
         /// the stash. A filter may hold more than it was built for, so the value may be above 1. The [load
@@ -713,8 +713,8 @@ impl<L: Storage, S> Filter<L, S> {
         /// from the words of the table: from all words in a table of up to 2^14 buckets, and from a sample of at most
         /// that size in a larger table. The estimate is right within some percent up to 13 doublings. It does not count
         /// [stashed](crate#what-finds-no-room) entries. Most of them add next to nothing to the rate, because lookups
-        /// compare 44 bits of their position. (With [`Fp32x2`](crate::Fp32x2), entries in buckets have as many or more
-        /// from 2^25 buckets on: there a stashed entry adds at least as much as they do.) A stashed entry that came by
+        /// compare 44 bits of their position. (With [`Fp32x2`](crate::Fp32x2) and from 2^25 buckets on, a new entry in
+        /// a bucket knows 44 bits or more: there a stashed entry adds at least as much.) A stashed entry that came by
         /// a [merge](Self::merge) adds as much as an entry in a bucket.
         ///
         /// The estimate takes no lock. It takes a fraction of a millisecond, longer than the other figures.
@@ -797,8 +797,9 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         /// Returns the maximum capacity: the number of items that the filter holds at its maximum size. It is the
         /// number that was passed to [`max_capacity`](crate::Builder::max_capacity) of the builder.
         ///
-        /// Without such a call, it is the number of items for which a [budget](crate::Builder::memory_bytes) has room;
-        /// without a budget, the number that 2^44 slots hold: more than 2^43. See [growth](crate#growth).
+        /// Without such a call, it is the number of items for which a [budget](crate::Builder::memory_bytes) has room.
+        /// Without a budget, it is the number that 2^44 slots hold at the [target
+        /// load](crate::Builder::target_load): more than 2^43 by default. See [growth](crate#growth).
         ///
         /// # Examples
         ///
@@ -875,9 +876,9 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
     }
 }
 
-/// Copies.
+/// Clones.
 impl<L: Storage, S> Filter<L, S> {
-    /// Returns an exact copy of the filter as it is at one instant, with a clone of the hasher. Later changes of one
+    /// Returns an exact clone of the filter as it is at one instant, with a clone of the hasher. Later changes of one
     /// filter do not affect the other. (The type is not `Clone`, because this call can fail, and can wait for other
     /// threads.)
     ///
@@ -910,8 +911,8 @@ impl<L: Storage, S> Filter<L, S> {
 
 /// Snapshots.
 impl<L: Storage, S: ComparedHasher> Filter<L, S> {
-    /// Returns an image of the filter as it is at one instant between the call and its return. Every operation on an
-    /// item is in the image as a whole, or not at all.
+    /// Returns a snapshot of the filter as it is at one instant between the call and its return. Every operation on an
+    /// item is in the snapshot as a whole, or not at all.
     ///
     /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time. Once, at the end,
     /// writers wait while every lock is taken: a fraction of a millisecond, whatever the size of the filter. They wait
@@ -953,8 +954,7 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     }
 
     /// Restores a filter from the bytes of a snapshot ([`Snapshot::as_bytes`]). The filter gives the same answers as
-    /// the saved one, and can be changed like any other. It reads the snapshot in steps of 8 KiB, and no byte beyond
-    /// its end.
+    /// the saved one, and can be changed like any other. The call reads no byte beyond the end of the snapshot.
     ///
     /// Every byte is validated: the result is a filter that this crate could have made. But the checksum is not a
     /// signature: an attacker who can change the bytes can make a valid filter of other items.
@@ -1050,7 +1050,7 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// little room for the [maximum capacity](Self::max_capacity), or without a maximum for further growth. If filters
     /// of one size grew from the smallest size, some twenty of them can be merged into a new one (default layout).
     ///
-    /// **The rates add up:** this filter also reports those absent items as present that `other` reports. The fewer
+    /// **The rates add up:** this filter also reports the absent items that `other` reports as present. The fewer
     /// bits a filter stores of its items, the higher the rate: if 16 filters that grew to 50,000 items each are merged
     /// into one, it has 2.4 % false positives; a filter that grew to all these items has 0.23 %. If the builder of this
     /// filter was given a [rate](crate::Builder::false_positive_rate), the filter keeps this rate: a merge returns an
@@ -1140,7 +1140,7 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// An item that both filters hold during the whole call stays, with all its copies in this filter. An item that
     /// `other` does not hold stays if `other` reports it as present, at the [rate](Self::false_positive_rate) of
-    /// `other`. A growing filter also removes no entry of a version group of which `other` has
+    /// `other`. A growing filter also keeps all entries of a version group of which `other` has
     /// [stashed](crate#what-finds-no-room) something. Afterwards you may [remove](Self::remove) an item only if it was
     /// inserted into this filter, and is in `other`.
     ///
@@ -1179,11 +1179,12 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// Changes nothing.
     ///
     /// It looks up each entry of this filter in `other`, and corrects the number for false positives. (In growing
-    /// filters these are more than the rate of `other`, since an entry knows less than an item. So it also looks up
-    /// each entry at another position, where every match is a false positive.)
+    /// filters these are more frequent than the rate of `other` says, because an entry knows fewer bits than an item.
+    /// So the call also looks up each entry at another position, where every match is a false positive.)
     ///
-    /// Copies in the [stash](crate#what-finds-no-room) count once. Other threads may use both filters meanwhile: an
-    /// item that is moved during the call may be counted twice, or not at all.
+    /// Equal copies in the [stash](crate#what-finds-no-room) count once. Other threads may use both filters meanwhile:
+    /// an item that is moved during the call may be counted twice, or not at all. The call waits only for writers in
+    /// the stash of this filter.
     ///
     /// # Errors
     ///

@@ -39,7 +39,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// All methods take `&self`: put the maplet into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Keys with
 /// equal hashes are equal, as in a [`CuckooFilter`](crate::CuckooFilter). If your code (a [`Hash`] implementation, the
-/// hasher, an iterator) panics, the maplet stays valid.
+/// hasher, an iterator, a closure) panics, the maplet stays valid.
 ///
 /// `L` is the [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`]; `S` is the hasher of the keys.
 ///
@@ -56,8 +56,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///   one, and never neither. If the pair is stashed, a lookup may see both for a moment.
 /// * **Lookups**: [`contains_key`](CuckooMaplet::contains_key) and [`contains`](CuckooMaplet::contains) are wait-free.
 ///   [`get`](CuckooMaplet::get) waits for no writer in its first seven rounds. It takes the locks of the two buckets of
-///   the key only if, in each of these rounds, other threads move pairs of its version group (one of at most 1,024
-///   groups of keys). It allocates only if values of the key are stashed.
+///   the key only if each of these rounds is overtaken: other threads move or change pairs of its version group (one of
+///   at most 1,024 groups of keys), or resize the stash. It allocates only if values of the key are stashed.
 /// * **All other guarantees** are those of filters, in the [documentation of the crate](crate#guarantees): an operation
 ///   that fails changes nothing; a maplet holds as many pairs as it was built for, however many values a key has;
 ///   growth without a pause, exact snapshots, and an error for hostile bytes.
@@ -76,10 +76,10 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_if_absent` | the same |
 /// | `update` | as `get`, then as `replace`; both again if another thread changed the value first | the same; nothing while your function runs |
 /// | `update_or_insert` | as `update`; if the key has no value, then as `insert_if_absent`; both again if another thread inserted a value first | the same; nothing while your function runs |
-/// | `remove_value` | another one, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growing maplet once the growth mutex; then one stripe after the other | that stripe, for loads and stores in 512 buckets at a time; for a stashed pair the two stripes and the mutex, for some stores |
-/// | `update_values` | the same, but for the stashed pairs all stripes at once, and the allocator | that stripe, for loads and stores in all its buckets: from 2^19 buckets on, some 1/4096 of the table; all stripes, while it sorts the stashed pairs and stores in each of them |
+/// | `remove_value` | another `remove_value`, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growing maplet once the growth mutex; then one stripe after the other | that stripe, for loads and stores in 512 buckets at a time; for a stashed pair the two stripes and the mutex, for some stores |
+/// | `update_values` | as `remove_value`, but for the stashed pairs all stripes at once, and the allocator | that stripe, for loads and stores in all its buckets: from 2^19 buckets on, some 1/4096 of the table; all stripes, while it sorts the stashed pairs and stores in each of them |
 /// | during one of these two: an operation that moves a pair (an insert that kicks or splits; while something of the version group is stashed, also a removal or a replacement) | also each stripe that it needs and that is not swept yet: it sweeps that stripe itself | as these two |
-/// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, in each of which a fingerprint of its version group was moved: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads and a search in the stash |
+/// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, each of which was overtaken: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads and a search in the stash |
 ///
 /// # Layouts
 ///
@@ -121,7 +121,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// slots per bucket.
 ///
 /// A growing maplet keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. For values
-/// of four bits or more, its [default layout](crate::MapletBuilder::growable) is [`Fp21x3`](crate::Fp21x3) or
+/// of four bits or more, its [default layout](crate::MapletBuilder::growable) is mostly [`Fp21x3`](crate::Fp21x3) or
 /// [`Fp32x2`](crate::Fp32x2). In these layouts, two values per key are enough to stash part of the pairs. If keys have
 /// two values or more on average, look at `stats`, and do one of these:
 ///
@@ -247,10 +247,10 @@ impl<L: Storage, S> Maplet<L, S> {
 
     /// Returns all values of `key`, stashed ones included, and few others: see [`Candidates`].
     ///
-    /// Takes no lock, unless other threads move pairs of the same version group in each of at least seven rounds. Then
-    /// it takes the locks of the two buckets of the key. If something of the group is
-    /// [stashed](crate#what-finds-no-room), it also takes the lock of the stash. It waits while another thread writes
-    /// there: see [what blocks](CuckooMaplet#what-blocks).
+    /// Takes no lock, unless in each of at least seven rounds other threads move or change pairs of the same version
+    /// group, or resize the [stash](crate#what-finds-no-room). Then it takes the locks of the two buckets of the key,
+    /// and that of the stash if something of the group is stashed. It waits while another thread writes there: see
+    /// [what blocks](CuckooMaplet#what-blocks).
     ///
     /// # Aborts
     ///
@@ -327,7 +327,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns the number of copies of the pair of `key` and `value`, false positives of this pair included. (For a
     /// value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
     ///
-    /// Takes no lock if the pair is absent, unless meanwhile a fingerprint of its version group is moved, or the
+    /// Takes no lock if the pair is absent, unless meanwhile a pair of its version group is moved or changed, or the
     /// [stash](crate#what-finds-no-room) is resized. Otherwise it waits while another thread writes to the stripes of
     /// the two buckets of the key: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
@@ -397,7 +397,7 @@ impl<L: Storage, S> Maplet<L, S> {
     ///
     /// * A pair of this key, or of a key that collides with it, is [stashed](crate#what-finds-no-room).
     /// * The stash is resized during the call.
-    /// * Other threads move pairs of the version group of `key` during each of 64 attempts.
+    /// * Other threads move or change pairs of the version group of `key` during each of 64 attempts.
     ///
     /// See [what blocks](CuckooMaplet#what-blocks).
     ///
@@ -621,7 +621,7 @@ impl<L: Storage, S> Maplet<L, S> {
     ///
     /// * A pair of this key, or of a key that collides with it, is [stashed](crate#what-finds-no-room).
     /// * The stash is resized during the call.
-    /// * Other threads move pairs of the version group of `key` during each of 64 attempts.
+    /// * Other threads move or change pairs of the version group of `key` during each of 64 attempts.
     ///
     /// See [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
@@ -691,23 +691,23 @@ impl<L: Storage, S> Maplet<L, S> {
     /// - A pair that is in the maplet during the whole call is changed exactly once, also if other inserts move it.
     /// - A pair that another thread inserts during the call is changed once, or not at all.
     /// - A value that another thread replaces during the call, with [`update`](Self::update) for example, is changed
-    ///   once: before that or after it. If the pair is [stashed](crate#what-finds-no-room), the same holds.
+    ///   once: before the replacement or after it. The same holds for a [stashed](crate#what-finds-no-room) pair.
     ///
     /// If two values of a key become equal, the key has two equal pairs, as after two calls of
     /// [`insert`](Self::insert).
     ///
-    /// A million pairs take 7 to 30 ms, depending on the machine. It waits as [`remove_value`](Self::remove_value) does.
-    /// While it changes the stashed pairs, every operation that takes a lock waits. Lookups do not wait.
+    /// A million pairs take 7 to 30 ms, depending on the machine. The call waits as
+    /// [`remove_value`](Self::remove_value) does. While it changes the stashed pairs, every operation that takes a lock
+    /// waits. Lookups do not wait.
     ///
     /// # Errors
     ///
     /// After an error nothing has changed.
     ///
-    /// - [`Error::ValueTooLarge`]: `new` returns a value with too many bits, for a value that the maplet may not even
-    ///   hold.
+    /// - [`Error::ValueTooLarge`]: `new` returns a value with too many bits, even if only for a value that no pair has.
     /// - [`Error::NoMemoryToStore`]: there is no memory for the results of `new`, or for some 32 bytes for each stashed
     ///   pair during the call.
-    /// - [`Error::Full`]: values of a key become equal that would then be stashed 2^25 times or more.
+    /// - [`Error::Full`]: values of a key become equal, and the stash would hold 2^25 copies or more of that pair.
     ///
     /// # Panics
     ///
@@ -973,18 +973,19 @@ impl<L: Storage, S> Maplet<L, S> {
         })?)
     }
 
-    /// Replaces, for each key with an old and a new value, in order, the old value by the new one, and writes to
-    /// `replaced` whether there was such a pair. Returns how many were replaced. Replace only what was inserted, for
-    /// the reason that [`replace`](Self::replace) gives.
+    /// Replaces the old value of each key by the new one, in order: [`replace`](Self::replace) for a batch of keys,
+    /// each with an old and a new value. Writes to `replaced` whether there was such a pair, and returns how many were
+    /// replaced. Replace only what was inserted, for the reason that `replace` gives.
     ///
     /// Each replacement is atomic, but the batch is not: it is one call of `replace` for each pair, and waits as such a
     /// call does. In a maplet larger than the cache it is faster than a loop of `replace`.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is replaced. [`Error::Stopped`] where
-    /// [`replace`](Self::replace) fails. Then the pairs before the index are done, and `replaced` has their answers. The
-    /// rest of `replaced` is as it was.
+    /// [`Error::LengthMismatch`] if the two slices differ in length. Then nothing is replaced.
+    ///
+    /// [`Error::Stopped`] if [`replace`](Self::replace) fails for a pair. The pairs before its index are done, and
+    /// `replaced` has their answers. The rest of `replaced` is as it was.
     ///
     /// # Panics
     ///
@@ -1285,9 +1286,10 @@ impl<L: Storage, S> Maplet<L, S> {
 /// Growth.
 impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     forward_to_inner! {
-        /// Returns the maximum capacity: the number of pairs that the maplet holds at its maximum size. The builder was
-        /// [given](crate::Builder::max_capacity) this number, or a [budget](crate::Builder::memory_bytes) has room for
-        /// it; otherwise it is what a maplet with such [values](CuckooMaplet#layouts) can reach.
+        /// Returns the maximum capacity: the number of pairs that the maplet holds at its maximum size. It is the
+        /// [maximum](crate::Builder::max_capacity) of the builder. Without one, it is the number for which a
+        /// [budget](crate::Builder::memory_bytes) has room; without a budget, the number that a maplet with such
+        /// [values](CuckooMaplet#layouts) can reach.
         ///
         /// # Examples
         ///
@@ -1416,13 +1418,13 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
         self.inner.snapshot()
     }
 
-    /// Restores a maplet from a snapshot: from the bytes that [`Snapshot::as_bytes`] returned. Reads the snapshot in
-    /// steps of 8 KiB, reads no byte after its end, and validates every byte.
+    /// Restores a maplet from the bytes of a snapshot ([`Snapshot::as_bytes`]). Reads no byte beyond the end of the
+    /// snapshot, and validates every byte.
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore). [`Error::OtherType`] for the snapshot of a
-    /// filter.
+    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore): for example [`Error::OtherType`] for the
+    /// snapshot of a filter.
     ///
     /// # Examples
     ///
@@ -1465,8 +1467,8 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot). [`Error::OtherType`] for the
-    /// snapshot of a filter.
+    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot): for example [`Error::OtherType`]
+    /// for the snapshot of a filter.
     ///
     /// # Examples
     ///
@@ -1490,8 +1492,8 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     /// what else must be the same, what other threads see meanwhile, and what they must not do. One more rule holds for
     /// maplets: if a merge may fail, do not replace values of keys of `other` meanwhile.
     ///
-    /// A key of both maplets has the values of both afterwards: a merge combines none. So the count of a key in two
-    /// merged maplets of counters is the sum of its values: `counts.get(key).sum::<u32>()`.
+    /// A key of both maplets has the values of both afterwards: a merge does not combine values. So after a merge of
+    /// two maplets of counters, the count of a key is the sum of its values: `counts.get(key).sum::<u32>()`.
     ///
     /// Takes a [`snapshot`](Self::snapshot) of `other`, and waits as that call does. Then it waits for another `merge`
     /// into this maplet, a [`clear`](Self::clear), a [`remove_value`](Self::remove_value), an `update_values`, and the

@@ -29,8 +29,8 @@ use crate::table::placing::entry::Values;
 pub struct Figures {
     /// The name of the [layout](crate::Layout).
     pub layout_name: &'static str,
-    /// The number of items that the filter holds; for a growing filter, that it holds before it grows. 0 for a growing
-    /// filter without a capacity.
+    /// The number of items that the filter holds; for a growing filter, the number that it holds before it grows. 0 for
+    /// a growing filter without a capacity.
     pub capacity: usize,
     /// The number of items that the filter holds at its maximum size. Equal to `capacity` if the filter does not grow.
     pub max_capacity: usize,

@@ -83,8 +83,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// Choose a period that is several times as long as a [sweep](ExpiringCuckooFilter#what-an-advance-costs) of the
     /// table, which takes some milliseconds for a million items. The filter measures its [longest
-    /// sweep](crate::Stats::longest_sweep). With a shorter period, inserts sweep for up to half of the time, and
-    /// generations last as long as a sweep and a period together.
+    /// sweep](crate::Stats::longest_sweep). With a period shorter than a sweep, inserts sweep for up to half of the
+    /// time, and generations last as long as a sweep and a period together.
     ///
     /// If you call neither this method, nor [`every_items`](Self::every_items), nor
     /// [`forget_oldest_when_full`](Self::forget_oldest_when_full), only your calls of `advance` end generations.
@@ -146,9 +146,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// machine](ExpiringCuckooFilter#time): for tests, or if reading the clock of the machine costs too much.
     ///
     /// `now` returns the time since some instant. This instant must always be the same, and the time must not go back.
-    /// (If it goes back, no generation ends until it has caught up.)
-    /// On `wasm32-unknown-unknown`, which has no clock of the machine, `build` panics if [`every`](Self::every) is set
-    /// without this clock.
+    /// (If it goes back, no generation ends until it has caught up.) On `wasm32-unknown-unknown`, which has no clock of
+    /// the machine, `build` and `figures` panic if [`every`](Self::every) is set without this clock.
     ///
     /// `now` is a `fn`, so it cannot capture variables: let it read a `static`. Give each test a `static` of its own,
     /// or a `thread_local!` if only one thread uses the filter.
@@ -249,8 +248,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), except [`Error::OutOfMemory`]. [`Error::AboveCapacity`] if `items` is more than
-    /// the filter holds, or [`Error::AboveMaxCapacity`] if the filter grows.
+    /// Those of [`build`](Self::build), except [`Error::OutOfMemory`] and [`Error::ItemsPerGenerationOutOfRange`].
+    /// [`Error::AboveCapacity`] if `items` is more than the filter holds, or [`Error::AboveMaxCapacity`] if the filter
+    /// grows.
     ///
     /// # Examples
     ///
@@ -324,7 +324,8 @@ impl<L: GrowingLayout, S> ExpiringBuilder<Fixed<L>, S> {
 
     /// Makes the filter [grow](crate#growth) with the items of its window, as far as there is memory. It needs no size.
     ///
-    /// If you named no layout, `build` chooses the smallest one that meets two conditions.
+    /// If you named no layout, `build` chooses the smallest one that meets two conditions. (Without a rate, it does not
+    /// choose [`Fp12x5`](crate::Fp12x5).)
     ///
     /// * Growth does not end early (before the maximum, if there is one).
     /// * At most 0.4 % of the unseen items count as seen when the filter has doubled ten times. With a

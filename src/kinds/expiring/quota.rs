@@ -40,10 +40,10 @@ impl Quota {
         self.items as usize
     }
 
-    /// Counts `stored` new items, at most as many as a generation gets. Calls `end` if the generation has all its items.
+    /// Counts `stored` new items, at most `items`. Calls `end` if the generation has all its items.
     #[inline]
     pub(crate) fn count(&self, stored: usize, end: impl FnOnce()) {
-        // So an insert of an item that is remembered writes nothing that all threads share.
+        // The insert of an item that is remembered writes nothing that all threads share.
         if stored == 0 {
             return;
         }

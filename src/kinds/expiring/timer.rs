@@ -12,9 +12,9 @@
 //! * waits if the advancing thread ends several generations: the stamp that the insert would store may be one that is
 //!   being removed.
 //!
-//! **Rest:** between the end of an advance and the next advance passes at least the time that the advance took, or a
-//! period if that is less. So inserts make progress even if a period is shorter than a sweep. If less time would pass,
-//! the next generation counts from later than when it was due.
+//! **Rest:** the time between the end of an advance and the next advance is at least the time that the first one took,
+//! or a period if that is less. So inserts make progress even if a period is shorter than a sweep. If the rest would be
+//! shorter, the next generation counts from later than when it was due.
 //!
 //! A clone of the filter gets its table first, and then the time at which the present generation began. So this is the
 //! time of the generation in the table, or of a later one, and the clone forgets nothing too early. While a thread
@@ -31,7 +31,7 @@
 //!
 //! From there on, each of the N - 1 further generations counts from one period after the one before it, or from later,
 //! and the timer calls no advance earlier than that. The last of these advances removes s. So it does no harm if a
-//! generation counts from later than when it was due, be it for an overlap or for a rest.
+//! generation counts from later than when it was due, because of an overlap or of a rest.
 
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
@@ -53,9 +53,9 @@ const OVERLAPPED: usize = 4;
 
 pub(crate) struct Timer {
     now: Now,
-    /// In nanoseconds, as all times in this module.
+    /// The length of a generation, in nanoseconds, as all times in this module.
     period: u64,
-    /// Added to the time of the clock: the present generation may have begun before the clock's first instant.
+    /// The time to add to that of the clock: the present generation may have begun before the clock's first instant.
     ahead: u64,
     /// The time at which the present generation began.
     began: AtomicU64,
@@ -67,8 +67,8 @@ pub(crate) struct Timer {
     longest_sweep: AtomicU64,
 }
 
-// If a clock panics, the mutex is unlocked. If that happens after an advance, the next insert advances once more: the
-// items are forgotten early, and the filter is valid.
+// If a clock panics, the mutex is unlocked. If it panics after an advance, the next insert advances once more: then
+// items are forgotten early, but the filter is valid.
 impl RefUnwindSafe for Timer {}
 
 impl Timer {

@@ -102,8 +102,8 @@ impl<L: Storage, S> Builder<L, S> {
 /// Growth of a filter.
 impl<L: GrowingLayout, S> Builder<Fixed<L>, S> {
     /// Makes the filter [grow](crate#growth) with its items, as [`growable`](Self::growable) does, but only up to
-    /// `items` items. This maximum is at least the [`capacity`](Self::capacity). The [rate](Self::false_positive_rate)
-    /// holds at the maximum; with fewer items it is lower.
+    /// `items` items. This maximum must not be below the [`capacity`](Self::capacity). The
+    /// [rate](Self::false_positive_rate) holds at the maximum; with fewer items it is lower.
     ///
     /// The capacity is optional. Without it, a filter begins with 128 buckets, or with the number that the maximum
     /// needs if that is less. A larger capacity means fewer doublings, and so a lower rate at the maximum, which

@@ -1,11 +1,11 @@
-//! The tables of the documentation against the code. What they say of full tables, the tests of the contract measure.
+//! Compares the tables of the documentation with the code. (The tests of the contract measure the loads when full.)
 
 use super::CuckooFilter;
 use crate::layout::Growth;
 use crate::layout::LayoutId::{self, Fp16x4};
 use crate::sizing::{self, Sizing};
 
-/// The cells of the lines of a documentation table that begin with `start`.
+/// Returns the cells of the table rows in `source` that begin with `start`.
 fn table_rows(source: &str, start: &str) -> Vec<Vec<String>> {
     let lines = source.lines().map(str::trim_start).filter(|line| line.starts_with(start));
     let cells = |line: &str| -> Vec<String> {
@@ -18,14 +18,14 @@ fn growth_of(layout: LayoutId) -> Growth {
     layout.properties().growth.expect("a layout that grows")
 }
 
-/// With two digits, without an exponent.
+/// Prints a rate in percent, with two digits and without an exponent.
 fn percent(rate: f64) -> String {
     let percent = 100.0 * rate;
     let digits = (1.0 - percent.log10().floor()) as usize;
     format!("{percent:.digits$} %")
 }
 
-/// The bits of its bucket that each item has.
+/// Prints the bits per item of the buckets alone.
 fn bits_per_item(layout: LayoutId, load: f64) -> String {
     format!("{:.1}", 64.0 / (layout.properties().slots as f64 * load))
 }
@@ -38,7 +38,7 @@ fn fixed_rate(layout: LayoutId) -> String {
     ))
 }
 
-/// A row of the table in the documentation of `Layout`, without the first failure.
+/// Returns a row of the table in the documentation of `Layout`, without the load at which a table is full.
 fn row(layout: LayoutId) -> [String; 6] {
     [
         format!("[`{}`]", layout.name()),
@@ -62,7 +62,7 @@ fn the_table_of_layouts_is_right() {
     assert_eq!(documented.next(), None);
 }
 
-/// The rate of a table that has this load at its first size and at its present one.
+/// Returns the rate of a table that has this load at its first size and at its present one.
 fn grown_rate(layout: LayoutId, load: f64, doublings: u32) -> String {
     let first = 1 << 10;
     let items = (first as f64 * layout.properties().slots as f64 * load) as u64;
@@ -73,7 +73,7 @@ fn grown_rate(layout: LayoutId, load: f64, doublings: u32) -> String {
     percent(sizing.false_positive_rate_at(items << doublings))
 }
 
-/// A row of the table of growth, in the documentation of the crate.
+/// Returns a row of the table of layouts in docs/growth.md.
 fn growth_row(layout: LayoutId) -> [String; 8] {
     let after = |doublings| grown_rate(layout, growth_of(layout).target_load, doublings);
     [
@@ -88,7 +88,7 @@ fn growth_row(layout: LayoutId) -> [String; 8] {
     ]
 }
 
-/// A row of the table in the documentation of `Growable`.
+/// Returns a row of the table in the documentation of `Growable`.
 fn growable_row(layout: LayoutId) -> [String; 3] {
     let percent = |load: f64| format!("{} %", (1000.0 * load).round() / 10.0);
     [

@@ -136,8 +136,8 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     /// stashed. [`figures`](Self::figures) says how many pairs are stashed.
     ///
     /// If keys have different numbers of values, choose a number that few keys exceed. The call does not help if a few
-    /// keys have most of the pairs: their pairs are stashed at any load. For a growing maplet, `build` returns an error
-    /// after this call, because a growing maplet has a [target load](Self::target_load) and no fixed capacity.
+    /// keys have most of the pairs: their pairs are stashed at any load. For a growing maplet and more than one value,
+    /// `build` returns an error: a growing maplet has a [target load](Self::target_load) and no fixed capacity.
     ///
     /// # Examples
     ///
@@ -194,7 +194,8 @@ impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
     /// Makes the maplet [grow](crate#growth) with its pairs, as far as there is memory, up to 2^44 slots.
     ///
     /// You need to set neither a size nor a layout. [`build`](Builder::build) chooses the layout by the
-    /// [`value_bits`](Builder::value_bits): the smallest one that meets two conditions.
+    /// [`value_bits`](Builder::value_bits): the smallest one that meets two conditions. (Without a rate, it does not
+    /// choose [`Fp12x5`](crate::Fp12x5).)
     ///
     /// * Growth does not end early (before the maximum, if there is one).
     /// * At most 2 % of absent keys have a candidate when the maplet has doubled ten times. With a
