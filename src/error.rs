@@ -33,7 +33,7 @@ use std::io;
 pub enum Error {
     /// The filter is full. An insert returns this error if all of the following hold:
     ///
-    /// * The filter has a fixed size, or it has grown to its maximum size.
+    /// * The filter has a fixed size, or its growth has [ended](crate::growth#first-size-and-end-of-growth).
     /// * Its slots in use and its [stashed entries](crate::Stats::stashed_entries) together reach the load at which
     ///   tables of its [layout](crate::Layout) are full. In a growing filter, this load follows from its [target
     ///   load](crate::growth).
@@ -68,9 +68,9 @@ pub enum Error {
     ValueTooLarge,
     /// A batch of inserts or replacements stopped at an item that it could not store.
     ///
-    /// The items before this item are in the filter. The items after it were not tried. To continue the batch, begin
-    /// with the item at `index`. A batch returns this error in place of [`Full`](Self::Full): code that handles `Full`
-    /// must also look at the `cause`.
+    /// The items before this item are done. The items after it were not tried. To continue the batch, begin with the
+    /// item at `index`. A batch returns this error in place of [`Full`](Self::Full): code that handles `Full` must also
+    /// look at the `cause`.
     Stopped {
         /// The index of the item that could not be stored.
         index: usize,
@@ -132,7 +132,7 @@ pub enum Error {
     },
     /// The target load of a growing filter is too low or too high for its layout.
     TargetLoadOutOfRange {
-        /// The layout. If the layout is chosen at run time, one of those that could be chosen with another target load.
+        /// The layout. If it is chosen at run time, a layout that could be chosen with another target load.
         layout: &'static str,
         /// The lowest target load, in thousandths.
         min: u32,
@@ -194,7 +194,9 @@ pub enum Error {
     GenerationsOutOfRange {
         /// The requested number. 0 if none was requested.
         generations: u32,
-        /// The greatest number in this layout, for a filter that grows or has a fixed size, as requested.
+        /// The greatest number in this layout, for a filter that grows or has a fixed size, as requested. 0 if the
+        /// layout has no room for generations. If the requested number is not between 2 and 256: 256, whatever the
+        /// layout.
         max: u32,
         /// The layout with the shortest fingerprints that has room for the requested number, if it is another layout.
         other: Option<&'static str>,
@@ -236,7 +238,8 @@ pub enum Error {
     ///
     /// Build a filter with a larger [`max_capacity`](crate::Builder::max_capacity).
     AboveMaxCapacity {
-        /// The requested number of items: the number in the filter plus the additional number.
+        /// The requested number of items. For [`reserve`](crate::CuckooFilter::reserve), those in the filter are
+        /// included.
         wanted: usize,
         /// The maximum capacity of the filter.
         max_capacity: usize,
@@ -302,7 +305,7 @@ pub enum Error {
         entry: usize,
     },
     /// The header does not state the right number of slots in use, of copies in the stash, or of
-    /// [doubled](crate#growth) entries.
+    /// [doubled](crate::growth#doubled-entries) entries.
     WrongLen {
         /// The number in the header.
         stated: usize,
@@ -323,8 +326,8 @@ pub enum Error {
         /// The name of the type of the snapshot, whatever its layout: `GrowableCuckooMaplet`, for example.
         name: &'static str,
     },
-    /// The view does not read snapshots of this type: the snapshot is of a filter and the view is of maplets, or the
-    /// other way round.
+    /// The view does not read snapshots of this type: a view of filters reads those of filters, and a view of maplets
+    /// those of maplets and expiring filters.
     ///
     /// Open it with the view `view`.
     OtherView {

@@ -70,7 +70,7 @@ use crate::arch::Query;
 /// # Ok::<(), Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet",
+    message = "`{Self}` is not a layout: the type of the items is not a parameter of a filter or a maplet",
     label = "expected a layout, or no parameter",
     note = "write `CuckooFilter` or `CuckooMaplet` without parameters: their methods take a reference to any type that \
             implements `Hash`",
@@ -237,8 +237,8 @@ pub trait Encoding: Copy + Send + Sync + 'static {
     /// `slot` has none of these bits, the answer may be `true` for a free slot.
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool;
 
-    /// Returns the values of those slots in use of each word that agree with `bits` in the bits of the mask: all bits
-    /// below a value.
+    /// Returns the values of those slots in use of each word that agree with `bits` in the bits of the mask, which has
+    /// all bits below a value.
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues;
 
     /// Returns the slot that agrees with `bits` in the bits of the mask, if exactly one slot in use of both words does.
@@ -265,8 +265,8 @@ pub trait Encoding: Copy + Send + Sync + 'static {
         unreachable!("no table of this layout grows")
     }
 
-    /// Selects, for each word, among the slots that match the query and [know](Slot::known) at most `most` bits, one
-    /// that knows the most bits. Returns it, and that number of bits.
+    /// Returns, for each word, the longest of the slots that match the query and [know](Slot::known) at most `most`
+    /// bits: one that knows the most bits, with their number.
     fn longest(_: [Self; 2], _: Query, _most: u32) -> [Option<(Slot, u32)>; 2] {
         unreachable!("no table of this layout grows")
     }

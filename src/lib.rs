@@ -2,7 +2,7 @@
 //!
 //! A [`CuckooFilter`] answers "is x in the set?" with few false positives and no false negatives. The default layout
 //! takes 17 bits per item, or 22 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never
-//! wait. In front of a slow store, it skips lookups of absent keys.
+//! wait. In front of a slow store, a filter skips lookups of absent keys.
 //!
 //! ```
 //! use coucal::GrowableCuckooFilter;
@@ -160,9 +160,9 @@
 //!     reach the load at which its [layout](Layout) is full: 97.5 % by default;
 //!   * (b) in a growing filter whose growth [has ended](growth#first-size-and-end-of-growth), at its [target
 //!     load](growth) plus four percentage points, or at a higher load;
-//!   * (c) if memory ends: the error is then [`NoMemoryToStore`](Error::NoMemoryToStore), otherwise
-//!     [`Full`](Error::Full);
-//!   * (d) if the item has 2<sup>25</sup> - 1 copies in the stash.
+//!   * (c) if the item has 2<sup>25</sup> - 1 copies in the stash;
+//!   * (d) if memory ends. The error is then [`NoMemoryToStore`](Error::NoMemoryToStore), in the other cases
+//!     [`Full`](Error::Full).
 //! * **Growth without a pause.** A [growing](#growth) filter keeps all this while it grows.
 //! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Lookups never
 //!   wait for it. Writers wait for a fraction of a millisecond, whatever the size; longer only if (a) the thread of the
@@ -251,7 +251,7 @@
 //!
 //! | feature (off by default) | what it adds |
 //! |---|---|
-//! | `serde` | a [`Snapshot`], views, and filters of all kinds with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as [snapshots](#snapshots). Other seeds, and expiring filters that end generations by themselves, are an error: serialize the `snapshot()`. A view is deserialized with the hasher `H::default()` |
+//! | `serde` | a [`Snapshot`], views, and filters of all kinds with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as [snapshots](#snapshots). Other seeds, and expiring filters that end generations by themselves, are an error: serialize the `snapshot()`. Only views of a `&[u8]` are `Deserialize`, with the hasher `H::default()` |
 //! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: [recipe](cookbook#model-check-code-that-uses-a-filter) |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]

@@ -13,7 +13,8 @@ use crate::error::Error;
 use crate::layout::{self, LayoutId, Properties};
 use crate::table::SEGMENT;
 
-/// The maximum number of stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
+/// The maximum number of stripes: 32 KiB of locks. A table of fixed size has them from 2^19 buckets on. A growing table
+/// that may have 2^19 buckets gets them at 2^16.
 pub(crate) const MAX_STRIPES: usize = 4096;
 
 /// The maximum number of slots of a table, just below 2^44. The format of snapshots fixes this number: no header states
@@ -40,7 +41,7 @@ pub(crate) const ENDLESS_ITEMS: u64 = 1 << 40;
 /// The highest rate of a growing table if its layout is chosen without a requested rate. It is the rate at the maximum,
 /// or after ten doublings without a maximum.
 const MAX_CHOSEN_RATE: f64 = 0.02;
-/// The same for an expiring filter, where a false positive is a new item that is taken for one that was seen.
+/// The same for an expiring filter: the share of new items that it reports as seen.
 const MAX_CHOSEN_RATE_OF_EXPIRING: f64 = 0.004;
 /// The lowest target load of a growing table that a builder may request, in thousandths.
 pub(crate) const MIN_TARGET_LOAD: u32 = 500;
@@ -57,9 +58,10 @@ pub struct Request {
     pub(crate) grows: bool,
     /// The number of items that a growing filter holds at its maximum size. `None`: as many as its layout can have.
     pub(crate) max_capacity: Option<u64>,
-    /// The maximum memory in bytes. `Sizing` ignores it: the builder finds the number of items for which the memory has
-    /// room.
+    /// The maximum memory in bytes. `Sizing` ignores this maximum and the next one: the builder finds the number of
+    /// items for which they have room.
     pub(crate) memory_bytes: Option<u64>,
+    /// The maximum size of a snapshot in bytes.
     pub(crate) snapshot_bytes: Option<u64>,
     /// The highest acceptable false-positive rate of a filter that holds all these items.
     pub(crate) rate: Option<f64>,
@@ -248,8 +250,8 @@ impl Sizing {
         self.false_positive_rate_with(items, 0.0)
     }
 
-    /// As [`false_positive_rate_at`](Self::false_positive_rate_at), if merges have added `more` to the weight that the
-    /// entries of a growing table have after as many inserts.
+    /// As [`false_positive_rate_at`](Self::false_positive_rate_at), if merges have added `more` to the
+    /// [weight](Self::weight_at) of a growing table.
     pub(crate) fn false_positive_rate_with(self, items: u64, more: f64) -> f64 {
         let Self { layout, buckets, target_load, value_bits, .. } = self;
         let properties = layout.properties();
@@ -423,7 +425,7 @@ fn doublings(extra_bits: u32) -> u32 {
 }
 
 /// Returns the maximum share of items of which splits have doubled an entry, in a table that has grown from `initial`
-/// to `most` buckets: the first number out of the second.
+/// to `most` buckets. The share is the first number divided by the second.
 ///
 /// An entry that is inserted at level L knows L + T bits, and each level from L + T on doubles it. Of 2^D items, 1 is
 /// there at first, and each level L adds 2^L. So in a table of D doublings, D - T of 2^T items were doubled.

@@ -37,9 +37,10 @@ const FIRST_READ: usize = 1 << 13;
 /// [`CuckooFilterView`](crate::CuckooFilterView) looks items up in these bytes where they lie, without a copy.
 ///
 /// * **Bytes**: 8 for each bucket, 16 for each stashed entry, and 128 more, or 144 for an expiring filter. If entries
-///   are [doubled](crate#growth), a filter takes 24 more, and a maplet 24 for each value that a doubled entry has. All
-///   numbers are the same on every machine. `docs/format.md` in the repository describes each byte. The checksums find
-///   damage, but they are not a signature: anybody who can change the bytes can make a valid filter of other items.
+///   are [doubled](crate::growth#doubled-entries), a `CuckooFilter` takes 24 more, and the other types 24 for each
+///   value or generation that a doubled entry has. The order of bytes is the same on every machine. `docs/format.md` in
+///   the repository describes each byte. The checksums find damage, but they are not a signature: anybody who can
+///   change the bytes can make a valid filter of other items.
 /// * **Memory**: that of its bytes. Taking a snapshot needs another 8 bytes for each bucket and 16 for each stashed
 ///   entry, until it is done.
 /// * **Serde**: with the feature `serde`, a snapshot implements `Serialize` and `Deserialize`, as its bytes. So a
@@ -276,8 +277,8 @@ impl Snapshot {
         self.header.grows
     }
 
-    /// Returns the bits of each value if this is a snapshot of a [`CuckooMaplet`](crate::CuckooMaplet), and `None` if
-    /// it is one of a filter.
+    /// Returns the bits of each value if this is a snapshot of a [`CuckooMaplet`](crate::CuckooMaplet), and `None`
+    /// otherwise.
     ///
     /// # Examples
     ///

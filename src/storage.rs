@@ -170,8 +170,8 @@ impl GrowingLayout for Fp32x2 {}
 /// maximum capacity, or at 2<sup>40</sup> items without a maximum.
 ///
 /// Without a rate, it chooses the default layout, [`Fp16x4`](crate::Fp16x4). For a maplet with values that are too long
-/// for this layout, it chooses the smallest layout that stores them, or the one in which a maplet with such values
-/// [grows](crate::MapletBuilder::growable).
+/// for this layout, it chooses the smallest layout that stores them. For a growing
+/// [maplet](crate::MapletBuilder::growable) or [expiring filter](crate::ExpiringBuilder::growable), see there.
 ///
 /// # Examples
 ///

@@ -77,8 +77,8 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
         let difference = word ^ pattern.wrapping_mul(Self::LOW);
         let agreeing = difference & low;
         // All bits above the lowest that disagrees. `agreeing ^ (agreeing + LOW)` has the other bits, up to that one.
-        // Its complement is the same with `!(agreeing + LOW)`, which is `!LOW - agreeing`. No lane carries into the
-        // next.
+        // Its complement is `agreeing ^ !(agreeing + LOW)`, and `!(agreeing + LOW)` is `!LOW - agreeing`. No lane
+        // carries into the next.
         let above = agreeing ^ (!Self::LOW).wrapping_sub(agreeing);
         // In a ring that matches, the leading 1 is no higher than the lowest bit that disagrees.
         word & low & above | difference ^ agreeing
@@ -152,8 +152,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// Returns the core, and below it the inverted bits of the position that the bucket does not tell. A slot with its
-    /// ring rotated agrees with those bits where it differs from the pattern.
+    /// Returns the core, and below it the inverted bits of the position that the bucket does not tell. A rotated ring
+    /// agrees with the position where it differs from the pattern.
     #[inline]
     pub(crate) fn pattern(self, bucket: usize) -> u64 {
         self.core | !self.untold[bucket] & self.ring.mask()

@@ -53,7 +53,7 @@ use siphasher::sip::SipHasher13;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyedHashBuilder {
-    /// The key as two numbers, the lowest byte first. A hash begins with four `^` of these numbers.
+    /// The key as two numbers, each with its lowest byte first. Four `^` make the initial state of a hash from them.
     key: [u64; 2],
 }
 
@@ -153,8 +153,8 @@ impl Hasher for KeyedHasher {
     }
 
     // `SipHasher13` writes a number as it is in memory, so on a big-endian machine it gets a number with its bytes
-    // reversed. Numbers as wide as a pointer are written with 64 bits. The standard library writes signed numbers as
-    // unsigned ones, `isize` as `usize`.
+    // reversed. Numbers as wide as a pointer are written with 64 bits. By default, signed numbers are written as
+    // unsigned ones; but an `isize` of 32 bits, written as a `usize`, would lose its sign.
 
     write_numbers! { self, value =>
         write_u8(u8): self.0.write_u8(value);

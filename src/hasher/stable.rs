@@ -5,7 +5,7 @@ use core::hash::{BuildHasher, Hasher};
 use crate::backports::as_chunks;
 
 /// The state, which absorbs 16 bytes at a time, so that the bytes of an incomplete block fit into two registers. (XXH3
-/// begins with the length, and here the length comes last: a buffer in memory took twice as long for a short string.)
+/// needs the length first, and a `Hasher` knows it last. With a buffer in memory, a short string took twice as long.)
 #[derive(Clone, Copy, Debug)]
 struct HashState(u64, u64);
 
@@ -244,8 +244,8 @@ impl Hasher for StableHasher {
         }
     }
 
-    // The lowest byte first. Numbers as wide as a pointer are written with 64 bits. The standard library writes signed
-    // numbers as unsigned ones, `isize` as `usize`.
+    // The lowest byte first. Numbers as wide as a pointer are written with 64 bits. By default, signed numbers are
+    // written as unsigned ones; but an `isize` of 32 bits, written as a `usize`, would lose its sign.
 
     write_numbers! { self, value =>
         write_u8(u8): self.append(value.into(), 1);

@@ -19,8 +19,7 @@ use crate::backports::select_unpredictable;
 ///
 /// # Aborts
 ///
-/// If there are values from the stash and the allocator has no memory for them: `get` aborts, and so does a clone, as
-/// `Vec` does.
+/// `get` and a clone abort, as `Vec` does, if the allocator has no memory for values from the stash.
 ///
 /// [`CuckooMaplet::get`]: crate::CuckooMaplet::get
 ///
@@ -89,7 +88,7 @@ impl Candidates {
         Self { rest: values, shorter: u64::BITS - bits, more: More(None) }
     }
 
-    /// Adds a value.
+    /// Adds a value from the stash.
     pub(crate) fn add(&mut self, value: u32) {
         self.more.0.get_or_insert_default().push(value);
     }

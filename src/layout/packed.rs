@@ -38,8 +38,8 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
         Matches::One(Only { in_first, slot, without })
     }
 
-    /// Selects, among the lanes in which a bit of `matching` is set and whose slot [knows](Slot::known) at most `most`
-    /// bits, one whose slot knows the most bits. Returns that slot, and the number of bits.
+    /// Returns the longest of the slots that `matching` marks and that [know](Slot::known) at most `most` bits: one
+    /// that knows the most bits, with their number.
     // Always inlined: the result does not fit into the registers that a call can return.
     #[inline(always)]
     fn longest_of(word: u64, mut matching: u64, ring: Ring, most: u32) -> Option<(Slot, u32)> {

@@ -57,8 +57,8 @@ const STARTS: [u16; NIBBLES] = {
     starts
 };
 
-/// The four nibbles of each number, the smallest in the lowest bits: 8 KiB. The last 440 bytes belong to no number and
-/// are never read.
+/// The four nibbles of each number, the smallest in the lowest bits: 8 KiB. The last 440 bytes belong to no number:
+/// only a word that is not canonical leads there.
 static NUMBERED: [u16; QUARTETS] = {
     let mut numbered = [0; QUARTETS];
     // The sorted quartets in ascending order: in a number, too, the highest nibble counts most.

@@ -2,15 +2,15 @@
 //!
 //! All values of a key go into its two buckets, and other keys use parts of these buckets. A value that finds no room
 //! is stashed, and an entry of the stash takes several times the memory of a slot. For each number of slots and each
-//! number of values per key, the tables below contain the load at which slots and stash together take the least memory,
-//! or one per cent more than the least if less is stashed then. `benches/evaluation/crowds.rs` measures the loads with
-//! filters that it fills, and a test there compares them with what a builder does.
+//! number of values per key, the tables below contain the lowest load at which slots and stash together take at most
+//! 1 % more memory than at the best load: at a lower load, less is stashed. `benches/evaluation/crowds.rs` measures the
+//! loads with filters that it fills, and a test there compares them with what a builder does.
 
 use super::share;
 use crate::layout::{LayoutId, Properties};
 
-/// The bits of memory that count for a stashed entry. It takes 91 to 183 bits, depending on how full the cells are; more
-/// than the mean counts, since what is stashed also costs time.
+/// The bits of memory that count for a stashed entry. An entry takes 91 to 183 bits, depending on how full the cells
+/// are. The number is above the mean, since stashed entries also cost time.
 const STASHED_BITS: u128 = 160;
 
 /// The number of slots per bucket of the first row of each table.

@@ -22,8 +22,8 @@ use crate::table::{
     Stashed,
 };
 
-/// The first bytes of every snapshot. The first byte is not text in any encoding. A program that takes the file for
-/// text, and converts its line endings, changes the last one.
+/// The first bytes of every snapshot. No ASCII or UTF-8 text begins with the first byte. A program that takes the file
+/// for text, and converts its line endings, changes the last one.
 const MAGIC: [u8; 8] = *b"\x89coucal\n";
 
 /// The version of the format.
@@ -46,7 +46,8 @@ const ROOMY_KIND: u8 = 8;
 /// The maximum number of buckets of such a table, as a multiple of the number that follows from its capacity.
 const MAX_ROOM: u64 = 4;
 
-/// The content of a table. The number of its kind is twice this number, plus [`GROWING_KIND`] if the table grows.
+/// The content of a table. The number of its kind is twice this number, plus [`GROWING_KIND`] or [`ROOMY_KIND`] for
+/// such a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A filter.
@@ -473,7 +474,7 @@ fn validate_buckets<F: Encoding, P: Placing>(
         }
         None => 1 << header.value_bits,
     };
-    // All values that `value_bits` bits can have: so no bit above those of a slot is set.
+    // Whether the value is below `stamps`. If so, no bit above those of a slot is set, either.
     let has_value = |bits: u64| bits >> (F::BITS - header.value_bits) < stamps;
     let (geometry, placement) = P::placed::<F>(header.sizes, values);
     let words =

@@ -16,16 +16,16 @@ impl Serialize for Snapshot {
 }
 
 impl<'de> Deserialize<'de> for Snapshot {
-    /// Reads the bytes and validates them as [`Snapshot::read_from`] does. They must be one snapshot and nothing else.
+    /// Reads the bytes, and validates them as [`Snapshot::from_bytes`] does.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Not `deserialize_bytes`: a format that reads these into a buffer may have a short buffer.
         deserializer.deserialize_byte_buf(Bytes)
     }
 }
 
-/// Implements `Serialize` and `Deserialize` for a type, as its snapshot, with the hashers that can be made of nothing.
-/// If some values of the type would lose something, the type has a method that recognizes these values, and `$text` is
-/// the message of the error.
+/// Implements `Serialize` and `Deserialize` for a type, as its snapshot, with each hasher whose default is the same in
+/// every process. If some values of the type would lose something, the method `$loses` of the type recognizes them, and
+/// `$text` is the message of the error.
 macro_rules! by_snapshot {
     ($type:ident $loss:tt) => {
         crate::snapshot::serde::by_snapshot!($type StableHashBuilder $loss);

@@ -1,7 +1,7 @@
 //! Views: lookups in the bytes of a snapshot, which are not copied.
 //!
-//! **Invariant:** whatever the bytes are, a lookup reads nothing else, and ends after at most two words, 128 binary
-//! searches and one look at each stashed entry.
+//! **Invariant:** whatever the bytes are, a lookup reads nothing else, and ends after at most two words, 256 binary
+//! searches (two for each length of entry) and one look at each stashed entry.
 
 use core::fmt;
 
@@ -29,9 +29,9 @@ use crate::table::{
 /// * **Lookups are wait-free**: they only read the bytes, and any number of threads may do so at the same time. They
 ///   answer as the filter did at the instant of its snapshot, with the same false positives.
 /// * **Time**: a lookup reads two words of the bytes, as in a filter. If entries are
-///   [stashed](crate#what-finds-no-room), it also does one binary search among them for each length of entry that
-///   occurs: one in the snapshot of a filter of fixed size, mostly one in that of a growing filter. A filter has a hash
-///   table for stashed entries, so if there are many, a view is slower than a filter.
+///   [stashed](crate#what-finds-no-room), it also does two binary searches among them for each length of entry that
+///   occurs: one length in the snapshot of a filter of fixed size, mostly one in that of a growing filter. A filter has
+///   a hash table for stashed entries, so if there are many, a view is slower than a filter.
 /// * **Bytes that change** while a view is open, as those of a mapped file can, make answers wrong. They do no other
 ///   harm: whatever the bytes are, no lookup panics, or reads beyond them.
 ///
@@ -267,8 +267,9 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
 macro_rules! views {
     ($($view:ident: $item:literal;)*) => {$(
         impl<B: AsRef<[u8]>, S: ComparedHasher> $view<B, S> {
-            /// Creates a view of bytes that are one snapshot and nothing else. Checks every byte once, which takes
-            /// about as long as reading the bytes from memory.
+            /// Creates a view of bytes that are one snapshot and nothing else. Checks every byte once. For a filter of
+            /// fixed size, this takes about as long as reading the bytes from memory; for a growing one, some ten times
+            /// as long.
             ///
             /// # Errors
             ///

@@ -26,8 +26,8 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// Estimates from three numbers of entries: `all`, the `held` ones that were found in the other filter, and those
-    /// that would have been found there `by_chance`.
+    /// Estimates from three numbers of entries: `all`; those found in the other filter (`held`); and those expected
+    /// there `by_chance`.
     pub(crate) fn estimated(all: u64, held: u64, by_chance: f64) -> Self {
         let (all, held) = (all as f64, held as f64);
         let rate = by_chance / all.max(1.0);
@@ -82,8 +82,8 @@ pub struct Stats {
 /// for the stack.
 pub const BATCH: usize = 256;
 
-/// Calls `insert_many`, which returns how many items it stored, for one batch of items after the other, until it fails.
-/// Returns how many items were stored.
+/// Calls `insert_many` for one batch of items after the other, until it fails. Both functions return how many items
+/// they stored.
 pub fn insert_in_batches<T: Copy + Default>(
     items: impl IntoIterator<Item = T>,
     insert_many: impl Fn(&[T]) -> Result<usize, Stopped>,
@@ -167,7 +167,7 @@ pub struct Inner<L: Storage, V: Values, S> {
     pub(crate) state: State<L::Buckets<V>>,
     pub(crate) hasher: S,
     pub(crate) capacity: usize,
-    /// It may be more than the address space has, in a filter that comes from another machine.
+    /// It may exceed `usize` in a filter that comes from another machine.
     pub(crate) max_capacity: u64,
 }
 

@@ -168,6 +168,10 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// # Errors
     ///
     /// If the allocator has no memory for them; then nothing is added.
+    ///
+    /// # Panics
+    ///
+    /// If words are missing, and those of the array are not whole pieces.
     pub(crate) fn try_reach(&self, words: usize) -> Result<(), NoMemory> {
         #[cfg(test)]
         if words > self.memory {

@@ -25,8 +25,8 @@ impl<T> Link<T> {
 
 /// A value that can be replaced.
 ///
-/// The unsafe code relies on this: `newest` and each `older` point to a box that nothing else owns, or `older` is null,
-/// at the end of the list.
+/// The unsafe code relies on this: `newest` and each `older` point to a box that nothing else owns. At the end of the
+/// list, `older` is null.
 pub(crate) struct Retained<T> {
     newest: AtomicPtr<Link<T>>,
 }

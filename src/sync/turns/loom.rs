@@ -8,9 +8,9 @@
 //!
 //! # What need not be explored
 //!
-//! For loom, any two turns at a table are a race, and it tries both orders: also of two lookups; and of a turn that
-//! does not get a lock, and the turns of the thread that holds the lock. Two waiting threads could overtake each other
-//! without end. [`loom::skip_branch`] ends the exploration of an execution that only repeats others:
+//! For loom, any two turns at a table are a race, and it tries both orders. It does so even for two lookups, and for a
+//! turn that does not get a lock and the turns of the thread that holds this lock. Two waiting threads could overtake
+//! each other without end. [`loom::skip_branch`] ends the exploration of an execution that only repeats others:
 //!
 //! * The turn did not get its lock. In other executions the thread takes its turn later.
 //! * A thread has come to its turn, another thread went first, and the turn still has the same effect: (a) because no
@@ -305,8 +305,8 @@ fn number_of_this(threads: &mut Vec<(ThreadId, Option<Arc<Published>>)>) -> usiz
     })
 }
 
-/// Returns whether a panic unwinds. A `Drop` of the user's may then still use a filter, even if loom has gone: so
-/// nothing is a step any more, and another panic would hide the first one.
+/// Returns whether a panic unwinds. A `Drop` of the user's may then still use a filter, even after loom has ended. So
+/// no operation is a step any more. (Another panic would hide the first one.)
 fn is_unwinding() -> bool {
     std::thread::panicking()
 }
