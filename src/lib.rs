@@ -130,7 +130,8 @@
 //! filter cannot tell apart the items of one *class*: those with the same fingerprint and the same two buckets. An item
 //! for which `insert_if_absent` returned `Ok(false)` may rely on the copy of *another* item of its class. When that
 //! other item is removed, lookups miss this one. An example: `insert_if_absent` fills a filter with a million items,
-//! and half of them are removed. Lookups then miss about 30 of the other half. If those for which it returned
+//! and half of them are removed. About 60 pairs of items share a class: n<sup>2</sup> / (2<sup>16</sup> m) for n items
+//! in m buckets of the default layout. So lookups miss about 30 of the other half. If those for which it returned
 //! `Ok(false)` are not removed, lookups miss about 15. See the [ways
 //! out](cookbook#why-insert_if_absent-and-remove-do-not-go-together).
 //!
@@ -183,9 +184,10 @@
 //! # Growth
 //!
 //! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows a few buckets at a time. In the default
-//! layout it takes 21.3 bits per item, and up to a twentieth more from a million items on. Its false-positive rate is
-//! 0.019 % at 384 items, 0.23 % (one in 430) at a million, and 0.42 % at a thousand million: each doubling adds 0.019
-//! percentage points. The builder takes a [bound](Builder::false_positive_rate) for the rate. See [`growth`].
+//! layout, its buckets take 21.3 bits per item; from a million to a thousand million items, [the rest](growth#memory)
+//! adds up to a twentieth. Its false-positive rate is 0.019 % at 384 items, 0.23 % (one in 430) at a million, and
+//! 0.42 % at a thousand million: each doubling adds 0.019 percentage points. The builder takes a
+//! [bound](Builder::false_positive_rate) for the rate. See [`growth`].
 //!
 //! # Snapshots
 //!

@@ -148,11 +148,11 @@ struct Ended {
 ///   one that reads `CLOCK_BOOTTIME`.
 /// * **Windows that start together end together**: one `advance` forgets all items whose windows began in the same
 ///   generation, and then all of them are new at once. With more generations, fewer items share a generation.
-/// * **Cost**: in a table that fits into the cache, reading the coarse clock was measured to add some 5 ns to an
-///   insert, and reading an `Instant` some 30 ns. Without a clock, an insert takes 9 ns (a hot item) or 90 ns (a new
-///   item). The exact clock keeps a processor from reading the table ahead. A
-///   [batch](ExpiringCuckooFilter::insert_many) reads the clock once for 256 items. If this costs too much, leave
-///   `every` out, and call `advance` from a thread.
+/// * **Cost**: in a table that fits into the cache, reading the coarse clock adds some 5 ns to an insert, and reading
+///   an `Instant` some 30 ns. Without a clock, an insert takes 9 ns (a hot item) or 90 ns (a new item). (The times on
+///   this page are those of `docs/performance.md` in the repository.) The exact clock keeps a processor from reading
+///   the table ahead. A [batch](ExpiringCuckooFilter::insert_many) reads the clock once for 256 items. If this costs
+///   too much, leave `every` out, and call `advance` from a thread.
 /// * **After a restore**: a filter that is restored from a snapshot has no clock until you call
 ///   [`set_every`](ExpiringCuckooFilter::set_every) with the time that has passed.
 ///
@@ -167,7 +167,8 @@ struct Ended {
 /// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest
 /// generation then](crate::Builder::forget_oldest_when_full). An example with room for 12,000 items: after each new
 /// item, the item of 9,000 inserts before was inserted again. None of these was forgotten. Once full, the filter
-/// always remembered at least 9,544 items with four generations, and 11,544 with twelve.
+/// always remembered at least 9,544 items with four generations, and 11,544 with twelve. (The test
+/// `a_window_of_ten_thousand_items` prints these figures.)
 ///
 /// If items that come again must count, too, call [`advance`](ExpiringCuckooFilter::advance) yourself after a number of
 /// inserts.

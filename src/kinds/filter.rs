@@ -921,8 +921,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// operation waits for](crate::design#what-each-operation-waits-for) has all cases.
     ///
     /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry. The [`Snapshot`]
-    /// keeps half of this memory. A large table takes two to three times as long as a copy of it to new memory: 330 ms
-    /// for 2^27 slots, which are 256 MiB, on the machine of `docs/performance.md`.
+    /// keeps half of this memory. A large table takes twice as long as a copy of it to new memory: 330 ms for 2^27
+    /// slots, which are 256 MiB, on the machine of `docs/performance.md`.
     ///
     /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not contain the
     /// hasher, and the random seed of the default hasher is lost when the process ends: [`restore`](Self::restore) then
@@ -1052,11 +1052,11 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// **The rates add up:** this filter also reports the absent items that `other` reports as present. The fewer
     /// bits a filter stores of its items, the higher the rate: if 16 filters that grew to 50,000 items each are merged
-    /// into one, it has 2.4 % false positives; a filter that grew to all these items has 0.23 %. If the builder of this
-    /// filter was given a [rate](crate::Builder::false_positive_rate), the filter keeps this rate: a merge returns an
-    /// error if the filter would exceed the rate when it is full. (A filter that was restored from a snapshot has no
-    /// such rate, because the format has no field for it. A [clone](Self::try_clone) has it.) Merged items count
-    /// towards the rate until a [`clear`](Self::clear), also if they are removed again.
+    /// into one, it has 16 · 0.15 = 2.4 % false positives; a filter that grew to all these items has 0.23 %. If the
+    /// builder of this filter was given a [rate](crate::Builder::false_positive_rate), the filter keeps this rate: a
+    /// merge returns an error if the filter would exceed the rate when it is full. (A filter that was restored from a
+    /// snapshot has no such rate, because the format has no field for it. A [clone](Self::try_clone) has it.) Merged
+    /// items count towards the rate until a [`clear`](Self::clear), also if they are removed again.
     ///
     /// Other threads may use both filters meanwhile. The merge takes a [`snapshot`](Self::snapshot) of `other`, and
     /// inserts the items one after the other, in no particular order. So other threads see some of these items earlier
@@ -1145,8 +1145,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// inserted into this filter, and is in `other`.
     ///
     /// There is no general difference of two filters. Two items that share an entry would be removed together, although
-    /// `other` holds only one of them: in a filter of fixed size with 16-bit fingerprints, 15 of 500,000 items that had
-    /// to stay were missed. To remove the items of a filter that was merged, call [`unmerge`](Self::unmerge).
+    /// `other` holds only one of them. So lookups would miss each item that had to stay and is a false positive of
+    /// `other`. To remove the items of a filter that was merged, call [`unmerge`](Self::unmerge).
     ///
     /// Other threads may use both filters meanwhile: an item that another thread inserts or moves during the call may
     /// stay. The call takes the lock of each stripe with something to remove, and no snapshot. It waits as a

@@ -126,10 +126,13 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     /// | values per key | load | bits per pair | bits per pair without the call | stashed pairs | stashed pairs without the call |
     /// |---|---|---|---|---|---|
     /// | 1 | 96 % | 16.8 | 16.8 | 0 | 0 |
-    /// | 2 | 87 % | 18.6 | 22 | 0 | 4.1 % |
+    /// | 2 | 87 % | 18.6 | 22 | 0 | 4.2 % |
     /// | 3 | 69 % | 23.7 | 27 | 0.2 % | 11 % |
-    /// | 4 | 63 % | 28 | 37 | 1.5 % | 14 % |
+    /// | 4 | 63 % | 28 | 37 | 2.2 % | 15 % |
     /// | 8 | 46 % | 55 | 57 | 20 % | 36 % |
+    ///
+    /// (The loads are those of [`figures`](Self::figures). The rest was measured with 2^18 and 2^22 slots:
+    /// `docs/performance/crowds.csv` in the repository.)
     ///
     /// If a key has no more values than a bucket has slots, few pairs are stashed. With more values, a layout with more
     /// slots stashes fewer pairs. If a key has more values than its two buckets have slots, the others are always

@@ -15,7 +15,7 @@
 //! | 0 to 55 | marks | a Bloom filter of the entries whose ways begin at the line, wherever their cells are. The hash of an entry names its three bits (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", JEA 2009) |
 //! | 56 to 63 | passing | which ways *pass* the line: those of entries that found no free cell there. There is one bit for each eighth of all ways, as in Boost's flat maps. A search ends at the first line that the ways of its eighth do not pass |
 //!
-//! A lookup of an entry reads the marks first. If the entry is absent, the marks mostly prove it: in 97 % of the
+//! A lookup of an entry reads the marks first. If the entry is absent, the marks mostly prove it: in 96 % of the
 //! lookups when the cells are as full as they get, and in 99 % when they are half as full.
 //!
 //! The way of an entry depends on its core and its position, not on its value: so one way leads to all values of a key.
