@@ -43,7 +43,7 @@ struct Options {
     rate: f64,
 
     /// Keep the filter in FILE: load it, if FILE exists, and save it at the end. Give the same --rate in each run. The
-    /// hash is the same in every run, so whoever knows it can write lines that are taken for others.
+    /// hash is the same in every run, so a sender who knows it can write lines that are taken for others.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
 

@@ -4,8 +4,8 @@
 //! dispatch is to append the key to a log here. An expiring filter, shared by all workers, says which keys were seen.
 //! After a crash or a restart it comes from its last snapshot, and from what the log has since then.
 //!
-//! Clients choose the keys. With a hash that they can compute, one client could send a key that suppresses the request of
-//! another: so the filter has a hasher with a secret key, which is kept beside the log.
+//! Clients choose the keys. With a hash that they can compute, one client could send a key that suppresses the request
+//! of another: so the filter has a hasher with a secret key, which is kept beside the log.
 //!
 //! ```text
 //! cargo run --release --example idempotency -- --folder /tmp/seen --address 127.0.0.1:8080
@@ -35,8 +35,8 @@ const GENERATIONS: u32 = 9;
 const WORKERS: usize = 4;
 /// Keys that are dispatched between two snapshots.
 const SAVED_AFTER: u64 = 1000;
-/// When the present generation began, how much of the log the snapshot has, and the checksum of both: 8 bytes each, before
-/// the snapshot.
+/// When the present generation began, how much of the log the snapshot has, and the checksum of both: 8 bytes each,
+/// before the snapshot.
 const STATE_HEADER: usize = 24;
 
 /// Does each thing once.
@@ -228,7 +228,7 @@ fn main() -> Result<()> {
             scope.spawn(|| {
                 for request in server.incoming_requests() {
                     let (status, text) = service.answer(&request);
-                    // Whoever has gone away asks again.
+                    // A client that has gone away asks again.
                     _ = request.respond(Response::from_string(text).with_status_code(status));
                 }
             });

@@ -46,7 +46,7 @@ struct Store {
     maplet: Maplet,
     /// Locked for a moment at a time. A reader that has the list keeps it as it is.
     runs: RwLock<Arc<Runs>>,
-    /// The numbers of the runs in the saved maplet. Whoever changes the store holds this.
+    /// The numbers of the runs in the saved maplet. Each change of the store holds this.
     saved: Mutex<BTreeSet<u32>>,
     /// The step at which the process ends, to show what a crash leaves.
     end: OnceLock<String>,
@@ -321,7 +321,7 @@ fn rows_of(version: u64) -> Run {
     keys.map(|key| (key, (version, row(key)))).collect()
 }
 
-/// How many keys have a wrong answer after so many versions.
+/// Returns how many keys have a wrong answer after `versions` versions.
 fn wrong_answers(get: impl Fn(u64) -> Option<String>, versions: u64) -> usize {
     let mut expected = Run::new();
     (0..versions).for_each(|version| expected.extend(rows_of(version)));

@@ -59,7 +59,7 @@ impl Change {
 struct Store {
     folder: PathBuf,
     filter: Filter,
-    /// Whoever changes the filter holds this, from the first step of the change to the last.
+    /// A change of the filter holds this from its first step to its last.
     journal: Mutex<Journal>,
 }
 
@@ -139,7 +139,7 @@ fn next(position: u64) -> Change {
     if position % 3 == 2 { Change::Remove(removed) } else { Change::Insert(position - removed) }
 }
 
-/// The keys that are left after so many changes.
+/// Returns the keys that are left after `len` changes.
 fn keys(len: u64) -> Range<u64> {
     len / 3..len - len / 3
 }

@@ -17,7 +17,7 @@ pub const TOPIC: Topic =
     Topic { name: "crowds", slots: &[1 << 18, 1 << 22], measure, tables, plots: |_| Vec::new() };
 
 const VALUE_BITS: u32 = 6;
-/// The difference that `replace` and `update` make in a value: no key has so many values.
+/// The difference that `replace` and `update` make in a value: no key has as many values.
 const CHANGE: u32 = 1 << (VALUE_BITS - 1);
 /// The number of values of a hot key. One key in `OF_HOT` is hot.
 const OF_HOT: u32 = 20;

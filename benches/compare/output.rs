@@ -38,8 +38,8 @@ pub fn scaling((one, several): (View, View), name: &str, workload: &str) -> Stri
     format!("{} → {} ({times})", rate(one), rate(several))
 }
 
-/// Makes a row for each subject at each size, and a column for each workload: the throughput of one thread, that of two,
-/// and their ratio.
+/// Makes a row for each subject at each size, and a column for each workload: the throughput of one thread, that of
+/// two, and their ratio.
 pub fn all_scaling(name: &str, results: &Results, subjects: &[&str], workloads: &[&str]) -> Table {
     let mut all = table(name, workloads.iter().copied());
     for slots in results.slots_with(workloads[0]) {

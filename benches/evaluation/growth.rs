@@ -26,7 +26,7 @@ struct Point {
     rate: Option<f64>,
 }
 
-/// Makes a filter for the greatest number of doublings up to `doublings` that its layout allows: with more doublings it
+/// Makes a filter for the largest number of doublings up to `doublings` that its layout allows: with more doublings it
 /// would start with a larger table.
 fn growing<L: GrowingLayout>(first: usize, doublings: u32) -> (GrowableCuckooFilter<L, ()>, u32) {
     let build = |doublings| {

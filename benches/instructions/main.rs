@@ -3,8 +3,8 @@
 //! (names that begin with `any-`). Some are counted a third time (`grow-`): in a filter that has grown by some
 //! doublings, and inserts while it grows. Names of maplets begin with `maplet-`: lookups there are `get`, except
 //! `maplet-contains`; `count` is an `update_or_insert` of a key that is there, and `count-new` of a new key. Names of
-//! expiring filters begin with `expiring-`: `hot` is an insert of an item that was inserted in this generation. Names of
-//! views, which open trusted bytes, begin with `view-`.
+//! expiring filters begin with `expiring-`: `hot` is an insert of an item that was inserted in this generation. Names
+//! of views, which open trusted bytes, begin with `view-`.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record

@@ -14,7 +14,7 @@ use coucal::{CuckooFilter, StableHashBuilder};
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args_os().skip(1);
     let path = arguments.next().ok_or("to which file?")?;
-    // Whoever has the file has the seed: it is no secret.
+    // The file contains the seed: it is no secret.
     let seed = 7_u64;
     let hasher = StableHashBuilder::new(seed);
     let snapshot = arguments.next().map_or_else(|| of_keys(hasher), |path| Ok(fs::read(path)?))?;

@@ -64,7 +64,7 @@ pub fn set_seq_cst_is_exact(exact: bool) {
     SEQ_CST_IS_EXACT.set(exact);
 }
 
-/// Sets whether, in the models of this thread from now on, each cell of the stash has two words. Otherwise a cell is one
+/// Sets whether each cell of the stash has two words, in the models of this thread from now on. Otherwise a cell is one
 /// word, of which one bit counts copies.
 pub fn set_cells_of_two_words(of_two_words: bool) {
     CELLS_OF_TWO_WORDS.set(of_two_words);
@@ -83,8 +83,8 @@ loom::thread_local! {
     static MOVING: Cell<Option<Ordering>> = Cell::new(None);
 }
 
-/// Calls `moves`. If `SeqCst` is exact, stores of words with this order in it are `SeqCst` stores: loom lets a `SeqCst`
-/// load read another store that a newer `SeqCst` store has replaced, which no language does.
+/// Calls `moves`. If `SeqCst` is exact, its stores of words with this order are `SeqCst` stores. Otherwise loom would
+/// let a `SeqCst` load read them after a newer `SeqCst` store has replaced them, which no language allows.
 pub(crate) fn moving<T>(order: Ordering, moves: impl FnOnce() -> T) -> T {
     MOVING.with(|moving| moving.set(Some(order)));
     let result = moves();

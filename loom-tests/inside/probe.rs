@@ -1,5 +1,5 @@
-//! What the models may see and do, and a user may not. Under `--cfg coucal_model` it is a module of `coucal`, below
-//! `table`, so it can use the private items there.
+//! The view that models have of a table: functions that users do not have. Under `--cfg coucal_model` it is a module of
+//! `coucal`, below `table`, so it can use the private items there.
 
 // Models report failure by a panic.
 #![allow(clippy::missing_panics_doc)]
@@ -32,7 +32,7 @@ use crate::sync::machine::{moving, try_zeroed};
 use crate::sync::retained::Link;
 use crate::table::prefix;
 
-/// A model names a storage by this: by a layout for one of fixed size, or by [`Growable`].
+/// The type by which a model names a storage: a layout for one of fixed size, or [`Growable`].
 pub trait IntoStorage: Sized + 'static {
     /// The storage.
     type Storage: Storage;
@@ -546,7 +546,7 @@ impl<L: IntoStorage, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
     }
 }
 
-/// What a snapshot copies of a filter.
+/// The copy of a filter that a snapshot takes.
 pub struct Image {
     taken: super::whole::image::Image,
     /// The contents of the slots of each bucket.
@@ -600,13 +600,13 @@ pub fn merge<M: Subject>(shared: &M::Shared, image: &Image) -> Result<(), Error>
     table::<M>(shared).merge(&image.taken, 0)
 }
 
-/// Removes what the filter certainly does not hold: nothing. Returns the number of copies that it has removed.
+/// Intersects the filter with itself, which must remove nothing. Returns the number of removed copies.
 pub fn intersect_with_itself<M: Subject>(shared: &M::Shared) -> u64 {
     table::<M>(shared).intersect(table::<M>(shared))
 }
 
-/// Returns whether the filter certainly holds none of the items that an entry may stand for which knows this number of the
-/// lowest bits of the item's position.
+/// Returns whether the filter certainly holds none of the items that an entry may stand for. The entry is of this item,
+/// and knows this number of the lowest bits of its position.
 #[must_use]
 pub fn lacks_each<M: Subject>(shared: &M::Shared, home: Home, known: u32) -> bool {
     let [Place { position, entry }, _] = home.places::<M>(known);

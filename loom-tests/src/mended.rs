@@ -51,8 +51,8 @@ const RWLOCK: &str = "src/rt/rwlock.rs";
 const SCHEDULER: &str = "src/rt/scheduler.rs";
 const SYNC_MUTEX: &str = "src/sync/mutex.rs";
 
-/// Additions: a second mode, which runs every schedule within the bound, and against which the first one is tested. And
-/// each execution uses the stacks of the one before, which saves half of the time of a model or more.
+/// Additions: a second mode, which runs every schedule within the bound: the first mode is tested against it. And each
+/// execution uses the stacks of the one before, which saves at least half of the time of a model.
 const ADDITIONS: &[Change] = changes! {
     MODEL Builder: add "
         /// Tries each thread that can go on at each point, while the bound of preemptions allows it.

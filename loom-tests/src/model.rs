@@ -52,7 +52,7 @@ impl Item {
 pub struct Setup<M: Subject> {
     /// The number of buckets with which the table begins.
     began_with: usize,
-    greatest: usize,
+    max_buckets: usize,
     /// The number of buckets when the threads start.
     buckets: usize,
     /// One item of each class.
@@ -93,12 +93,12 @@ impl<M: Subject> Setup<M> {
         Self::growable(buckets, buckets)
     }
 
-    /// Describes an empty table that begins with `began_with` buckets and grows to `greatest`.
+    /// Describes an empty table that begins with `began_with` buckets and grows to `max_buckets`.
     #[must_use]
-    pub fn growable(began_with: usize, greatest: usize) -> Self {
+    pub fn growable(began_with: usize, max_buckets: usize) -> Self {
         Self {
             began_with,
-            greatest,
+            max_buckets,
             buckets: began_with,
             classes: Vec::new(),
             stored: Vec::new(),
@@ -137,7 +137,7 @@ impl<M: Subject> Setup<M> {
     /// Returns a new item whose lookups read bucket `first`, then bucket `second`. Four items in a row have four
     /// different version groups, if there are such items.
     pub fn item(&mut self, first: usize, second: usize) -> Item {
-        let group = |home: Home| home.group::<M>(self.greatest);
+        let group = |home: Home| home.group::<M>(self.max_buckets);
         let groups: Vec<_> = self.classes.iter().rev().map(|item| group(item.home)).collect();
         let unlike = |groups: &[usize]| {
             self.homes(first, second).find(|&home| !groups.contains(&group(home)))
@@ -153,7 +153,7 @@ impl<M: Subject> Setup<M> {
 
     /// Returns a new item with these buckets, of the version group of another item.
     pub fn item_of_group(&mut self, first: usize, second: usize, other: Item) -> Item {
-        let group = |home: Home| home.group::<M>(self.greatest);
+        let group = |home: Home| home.group::<M>(self.max_buckets);
         let same = |home: &Home| group(*home) == group(other.home);
         let home = self.homes(first, second).find(same);
         self.add(home.expect("an item with these buckets and this group"))
@@ -179,7 +179,7 @@ impl<M: Subject> Setup<M> {
     fn homes(&self, first: usize, second: usize) -> impl Iterator<Item = Home> {
         let homes = (1..).map_while(move |core| Home::new::<M>(self.began_with, first, core));
         homes.filter(move |home| {
-            home.buckets::<M>(self.greatest) == [first, second]
+            home.buckets::<M>(self.max_buckets) == [first, second]
                 && self.classes.iter().all(|item| item.home.core != home.core)
         })
     }
@@ -278,15 +278,15 @@ impl<M: Subject> Setup<M> {
         Self { exact_seq_cst: true, ..self }
     }
 
-    /// Each cell of the stash has two words. In other models a cell is one word, unless it holds two copies or an entry
-    /// that came by a merge: that has fewer steps.
+    /// Gives each cell of the stash two words. In other models a cell is one word, which has fewer steps, unless it
+    /// holds two copies or an entry that came by a merge.
     #[must_use]
     pub fn cells_of_two_words(self) -> Self {
         Self { cells_of_two_words: true, ..self }
     }
 
-    /// Runs the model also by every schedule with two preemptions: at each point, each thread is tried that can go on.
-    /// So it does not rely on what loom takes for the same order. Only with the mended loom.
+    /// Also runs the model by every schedule with two preemptions: at each point it tries each thread that can go on.
+    /// So it does not rely on loom's notion of equal orders. Only with the mended loom.
     #[must_use]
     pub fn by_every_schedule(self) -> Self {
         Self { every_schedule: true, ..self }
@@ -504,7 +504,7 @@ pub fn intersect_with_itself<M: Subject>() -> Step<M> {
     does(|thread| probe::intersect_with_itself::<M>(&thread.shared) == 0)
 }
 
-/// Checks that the filter may hold the item by what an entry knows of it that knows this number of bits of its position.
+/// Checks that the filter may hold the item, by an entry that knows `known` bits of the item's position.
 pub fn may_hold<M: Subject>(item: Item, known: u32) -> Step<M> {
     does(move |thread| !probe::lacks_each::<M>(&thread.shared, item.home, known))
 }
@@ -669,8 +669,8 @@ pub struct Model<M: Subject> {
 
 impl<M: Subject> Model<M> {
     fn new(setup: &Arc<Setup<M>>) -> Self {
-        let Setup { began_with, greatest, generations, .. } = **setup;
-        let shared = Arc::new(probe::empty::<M>(began_with, greatest, generations));
+        let Setup { began_with, max_buckets, generations, .. } = **setup;
+        let shared = Arc::new(probe::empty::<M>(began_with, max_buckets, generations));
         if let Some(stripes) = setup.stripes {
             probe::narrow::<M>(&shared, stripes);
         }
@@ -783,10 +783,10 @@ impl<M: Subject> Thread<M> {
             relatives,
         };
         let shape = Shape {
-            buckets: setup.greatest,
+            buckets: setup.max_buckets,
             slots: M::SLOTS,
-            grown: probe::slots::<M>(&self.shared) == setup.greatest * M::SLOTS,
-            pairs: classes().map(|item| item.home.buckets::<M>(setup.greatest)).collect(),
+            grown: probe::slots::<M>(&self.shared) == setup.max_buckets * M::SLOTS,
+            pairs: classes().map(|item| item.home.buckets::<M>(setup.max_buckets)).collect(),
         };
         if let Err(reason) = history.explain().and_then(|()| history.explain_full(&shape)) {
             panic!("{reason:?}: {history:#?}");

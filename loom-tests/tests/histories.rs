@@ -245,14 +245,14 @@ fn histories_of_growth(kind: Kind, count: usize) {
     let histories = histories_asked_for().unwrap_or(90) / 6;
     let first_slots = kind.build(0, 0).slots();
     let grown = Cell::new(0);
-    for greatest in [first_slots, 2 * first_slots] {
-        let greatest_slots = kind.build(greatest, greatest).slots();
+    for max_capacity in [first_slots, 2 * first_slots] {
+        let max_slots = kind.build(max_capacity, max_capacity).slots();
         let stored = |slots| slots * 7 / 10..slots;
-        run(histories, count, &stored, &|| kind.build(0, greatest), &|subject, history| {
+        run(histories, count, &stored, &|| kind.build(0, max_capacity), &|subject, history| {
             let full = |event: &Event| matches!(event.outcome, Outcome::Full | Outcome::UniqueFull);
             let refused = history.threads.iter().flatten().any(full);
             let slots = subject.slots();
-            assert!(!refused || slots == greatest_slots, "full with {slots} slots");
+            assert!(!refused || slots == max_slots, "full with {slots} slots");
             grown.set(grown.get() + u64::from(slots > first_slots));
         });
     }

@@ -284,7 +284,7 @@ fn fences_in_either_order() {
     finds(&program(1, [first, second]), [&[], &[1, 0], &[1, 1]]);
 }
 
-/// The store that the second thread reads is older than what it has stored since.
+/// The second thread reads 3, stores 2, and must not read 3 again: that store is older than its own.
 #[test]
 fn order_of_stores_is_transitive() {
     let threads = [

@@ -21,7 +21,7 @@ const FIRST_BUCKETS: usize = 128;
 of_each_growing_layout! {
     no_size_is_needed
     what_a_maplet_can_reach
-    the_greatest_capacity_is_reached
+    the_maximum_capacity_is_reached
     the_load_stays_at_the_target
     reserved_room_is_enough
 }
@@ -68,7 +68,7 @@ fn no_size_is_needed(layout: Layout) {
 ///
 /// The oldest entries weigh most: there are as many as there were items at the first size. Each doubling has twice as
 /// many entries, which weigh half. If an oldest entry weighs 1, each doubling adds the same to the sum, the variance is
-/// three times that of the oldest entries, and the greatest term is 1 (see `scatter`).
+/// three times that of the oldest entries, and the largest term is 1 (see `scatter`).
 fn is_estimated(layout: Layout, filter: &Growing, exact: f64) {
     let buckets = (filter.slots() / layout.slots) as f64;
     let sampled = (16_384.0 / buckets).min(1.0);
@@ -81,7 +81,7 @@ fn is_estimated(layout: Layout, filter: &Growing, exact: f64) {
 }
 
 /// From any first capacity to any maximum, no filter is full too early; beyond the maximum, it is full at some time.
-fn the_greatest_capacity_is_reached(layout: Layout) {
+fn the_maximum_capacity_is_reached(layout: Layout) {
     let mut random = random(layout.bits.into());
     let mut small = || {
         let first = random.random_range(0..300);
@@ -161,29 +161,27 @@ fn stays_at(layout: Layout, target: f64, subject: &dyn Subject, from: usize) {
     assert!(grown * 4 > most, "most of it after the first growth");
 }
 
-/// The default layout in large tables, from a million items on: the load is not a hundredth of a point below the
-/// target, and an item takes at most 21.9 bits, where 22 are promised. The other bytes are the locks and versions, one
-/// part of the table that is not in use yet, and the list of the parts.
+/// The default layout in large tables, from a million items on: the load is at most a hundredth of a percentage point
+/// below the target, and an item takes at most 21.9 bits, where 22 are promised. The bytes besides the words are the
+/// locks and versions, one part of the table that is not in use yet, and the list of the parts.
 #[test]
 fn bits_per_item_in_large_filters() {
     const BATCH: usize = 64;
-    let (layout, greatest) = (default_layout(), usually(1_400_000, 16_000_000));
+    let (layout, most) = (default_layout(), usually(1_400_000, 16_000_000));
     let filter = endless(layout);
     let (mut lowest_load, mut most_bits) = (1.0_f64, 0.0_f64);
     let mut items = hashes(1);
-    for before in (0..greatest).step_by(BATCH) {
+    for before in (0..most).step_by(BATCH) {
         let batch: Vec<u64> = items.by_ref().take(BATCH).collect();
-        filter.insert_many(Prehashed::slice(&batch)).expect("below the greatest capacity");
+        filter.insert_many(Prehashed::slice(&batch)).expect("below the maximum capacity");
         let items = before + BATCH;
         if items >= 1_000_000 {
             lowest_load = lowest_load.min(items as f64 / filter.slots() as f64);
             most_bits = most_bits.max(filter.memory_bytes() as f64 * 8.0 / items as f64);
         }
     }
-    assert_eq!(filter.len(), greatest);
-    println!(
-        "from a million to {greatest} items: load {lowest_load:.5}, bits per item {most_bits:.3}"
-    );
+    assert_eq!(filter.len(), most);
+    println!("from a million to {most} items: load {lowest_load:.5}, bits per item {most_bits:.3}");
     assert!(lowest_load >= layout.target() - 0.0001, "{lowest_load}");
     assert!(most_bits <= 21.9, "{most_bits}");
     let words = 8 * (filter.slots() / 4);
@@ -301,7 +299,7 @@ fn the_capacity_grows_and_stays() {
     let filter = layout.growing(500, 20_000);
     let mut seen = vec![filter.capacity()];
     for hash in hashes(1).take(20_000) {
-        filter.insert(&Prehashed(hash)).expect("below the greatest capacity");
+        filter.insert(&Prehashed(hash)).expect("below the maximum capacity");
         seen.push(filter.capacity());
         let held = 0.99 * filter.slots() as f64 * layout.target();
         assert!(filter.capacity() as f64 >= held.min(20_000.0), "{filter:?}");

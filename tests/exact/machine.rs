@@ -65,11 +65,11 @@ pub fn apply_all([mut this, mut other]: [Modelled; 2], ops: &[Op]) {
 #[derive(Clone, Copy, Debug)]
 struct Items {
     seed: u64,
-    /// The number of hashes,
+    /// The number of hashes.
     distinct: usize,
-    /// of this number of pairs of buckets, or of any pairs if it is 0.
+    /// The number of pairs of buckets that they have, or 0 for any.
     pairs: usize,
-    /// How often each of them comes.
+    /// How often each hash comes.
     crowd: Crowd,
     fill: Fill,
 }

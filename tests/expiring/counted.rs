@@ -20,7 +20,7 @@ fn wide() -> Layout {
     Layout::named("Fp32x2")
 }
 
-/// Which generations the items have; what is not remembered is left out. Items have no fingerprints in common.
+/// The generation of each remembered item. Items have no fingerprints in common.
 struct Modelled {
     generations: u64,
     items: usize,
@@ -37,7 +37,7 @@ impl Modelled {
         self.last.retain(|_, generation| *generation >= oldest);
     }
 
-    /// Whether the item is new.
+    /// Inserts an item. Returns whether it is new.
     fn insert(&mut self, item: u64, if_absent: bool) -> bool {
         if let Some(generation) = self.last.get_mut(&item) {
             if !if_absent {
@@ -56,7 +56,7 @@ impl Modelled {
 
 /// Random inserts, one by one and in batches, and advances by hand; some filters go on as a copy, or are restored.
 #[test]
-fn a_generation_gets_so_many_new_items() {
+fn a_generation_ends_after_its_number_of_new_items() {
     let mut random = random(1);
     let all: Vec<Prehashed> = hashes(3).take(200).map(Prehashed).collect();
     for (generations, items) in [(2, 1), (2, 7), (3, 10), (4, 30), (10, 5), (4, 300)] {
@@ -78,8 +78,8 @@ fn a_generation_gets_so_many_new_items() {
                     model.advance();
                 }
                 1..4 => {
-                    // A batch stops for no generation: it is as if its items were inserted one by one, but that a
-                    // generation ends after as many items as it gets.
+                    // No generation ends within a batch: all its items get the present one. If they are more than the
+                    // generation needed, it ends after the batch, and the others count for the next one.
                     let batch = &all[at..all.len().min(at + items.min(9))];
                     let mut new = vec![false; batch.len()];
                     let stored = if if_absent {
@@ -139,7 +139,8 @@ fn a_generation_gets_so_many_new_items() {
     }
 }
 
-/// Each generation gets an item; and where the oldest is forgotten when the filter is full, all but one of them have room.
+/// A generation gets at least one item. If the oldest one is forgotten when the filter is full, all but one of them
+/// have room at once.
 #[test]
 fn numbers_of_items_that_are_impossible() {
     let error = |items, max| Error::ItemsPerGenerationOutOfRange { items, max };
@@ -168,8 +169,8 @@ fn numbers_of_items_that_are_impossible() {
     assert_eq!(says, expected);
 }
 
-/// A filter that forgets the oldest generation when it is full remembers the present one and the N - 2 before: with as many
-/// items as fit into each, with fewer, and without a number, also when it was restored.
+/// A filter that forgets the oldest generation when it is full remembers the present one and the N - 2 before: with as
+/// many items as fit into each, with fewer, and without a number, also when it was restored.
 #[test]
 fn what_is_forgotten_when_full_is_the_oldest_generation() {
     for generations in [2, 3, 4, 10] {

@@ -269,8 +269,8 @@ impl Items {
     }
 }
 
-/// Lets a filter forget the oldest generation when it is full, or not. Its generations end by a clock that stands still, so
-/// not by the number of their items.
+/// Lets a filter forget the oldest generation when it is full, or not. Its generations end by a clock that stands
+/// still, so not by the number of their items.
 fn forget_oldest_when_full<L: Storage>(seen: &mut Seen<L>, forgets_oldest: bool) {
     seen.set_every_by(Duration::from_secs(1), Duration::ZERO, || Duration::ZERO).unwrap();
     seen.set_forget_oldest_when_full(forgets_oldest).unwrap();

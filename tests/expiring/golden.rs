@@ -23,8 +23,8 @@ fn golden<L: Storage>(name: &str, new: &Seen<L>) -> Seen<L> {
     restored
 }
 
-/// Inserts item n, for the last time, in generation n modulo 5; the present generation is the seventh. In a table of
-/// fixed size, some items are stashed.
+/// Inserts item n in each of seven generations whose number is equal to n modulo 5. The last generation is present. In
+/// a table of fixed size, some items are stashed.
 fn fill<L: Storage>(seen: &Seen<L>, count: u64) {
     for generation in 0..7 {
         for item in (0..count).filter(|item| item % 5 == generation % 5) {

@@ -69,7 +69,7 @@ fn hostile_generations() {
             let is_possible = clock % 256 < generations;
             assert_eq!(fault(&hostile), if is_possible { None } else { wrong.clone() });
         }
-        // The greatest number: the next one is 0.
+        // The largest number: the next one is 0.
         let last = forged(&bytes, |bytes| put(bytes, place + 8, u64::MAX << 8));
         assert_eq!(fault(&last), None);
         if !contents.geometry.grows {

@@ -168,9 +168,9 @@ fn values_change_beside_writers_while_it_grows(layout: Layout) {
     changed_once(&*Kind { layout, grows: true, value_bits: 2 }.build(1, most), most);
 }
 
-/// One thread changes all values again and again: each value but the greatest becomes the next one. Some pairs stay all
-/// the time, a few of them in the stash: they are always found, and each of them is changed once by each call. The
-/// other threads move them: they insert and remove pairs with the greatest value, which does not change.
+/// One thread changes all values again and again: each value except the largest becomes the next one. Some pairs stay
+/// all the time, a few of them in the stash: they are always found, and each of them is changed once by each call. The
+/// other threads move them: they insert and remove pairs with the largest value, which does not change.
 fn changed_once(maplet: &dyn Subject, most: usize) {
     let _turn = turn();
     let top = largest(maplet.value_bits());

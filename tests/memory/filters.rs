@@ -82,7 +82,7 @@ fn growth_allocates_what_it_says(layout: Layout) {
         };
         check();
         for hash in hashes(67).take(most) {
-            filter.insert(&Prehashed(hash)).expect("below the greatest capacity");
+            filter.insert(&Prehashed(hash)).expect("below the maximum capacity");
             check();
         }
         assert_eq!(filter.reserve(most - filter.len()), Ok(()));

@@ -97,7 +97,7 @@ struct Setup {
 }
 
 /// Returns setups of the default layout, with values of three bits. Growing tables have one chunk, several chunks, or
-/// so many that the directory grows.
+/// enough to make the directory grow.
 fn setups() -> impl Iterator<Item = Setup> {
     Kind::each(default_layout(), 3).into_iter().flat_map(|kind| {
         let sizes: &[_] = if kind.grows {
@@ -585,9 +585,9 @@ fn of_expiring_filters() {
     });
 }
 
-/// A lookup takes memory for the stashed values of its key, and for nothing else that is stashed.
+/// A lookup takes no memory for stashed values of other keys.
 #[test]
-fn values_in_buckets_take_no_memory() {
+fn stashed_values_of_other_keys_take_no_memory() {
     let maplet = default_layout().maplets(8).capacity(100).build().expect("memory for a test");
     let mut values = 0..;
     while maplet.stats().stashed_entries < 5 {

@@ -103,8 +103,8 @@ fn fills_and_empties(kind: Kind, mut held: Vec<Item>) {
     empties(&*subject, &held);
 }
 
-/// An entry takes as much memory as the documentation of the crate and SECURITY.md say: one word of a cell, or two if its
-/// value is too long for one. Nearly all pairs are stashed, since two buckets hold few pairs of a key.
+/// An entry takes as much memory as the documentation of the crate and SECURITY.md say: one word of a cell, or two if
+/// its value is too long for one. Nearly all pairs are stashed, since two buckets hold few pairs of a key.
 #[test]
 fn an_entry_takes_no_more_memory_than_is_said() {
     let fixed = default_layout().maplet(300_000, 8);

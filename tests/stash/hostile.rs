@@ -86,13 +86,13 @@ impl Saved {
 }
 
 /// Returns the error of the crate for these bytes, which must be that of the reference.
-fn verdict(bytes: &[u8]) -> Option<Error> {
+fn fault(bytes: &[u8]) -> Option<Error> {
     judged(bytes).err()
 }
 
 fn hostile_stashes(layout: Layout) {
     for saved in kinds(layout).into_iter().map(Saved::new) {
-        assert_eq!(verdict(&saved.bytes), None);
+        assert_eq!(fault(&saved.bytes), None);
         entries_of_no_table(&saved);
         entries_out_of_order(&saved);
         numbers_that_do_not_agree(&saved);
@@ -130,19 +130,19 @@ fn entries_of_no_table(saved: &Saved) {
             invalid.extend([least, 40, 44].map(|known| [1 << known, knows(known)]));
             // Any length that entries can have, at a position that keeps the order.
             for known in [least, 40, 44].into_iter().filter(|_| entry == 0) {
-                let fault = verdict(&saved.with_entry(0, [2, knows(known)]));
-                assert_eq!(fault, None, "{known} bits are known");
+                let found = fault(&saved.with_entry(0, [2, knows(known)]));
+                assert_eq!(found, None, "{known} bits are known");
             }
         } else if entry == ENTRIES - 1 {
             let beyond = saved.words.next_multiple_of(2);
             let positions = [beyond, beyond + 2, 1 << 32, 1 << 63, u64::MAX - 1];
             invalid.extend(positions.map(|position| [position, rest]));
-            assert_eq!(verdict(&saved.with_entry(entry, [beyond - 2, rest])), None);
+            assert_eq!(fault(&saved.with_entry(entry, [beyond - 2, rest])), None);
         }
         for numbers in invalid {
-            let fault = verdict(&saved.with_entry(entry, numbers));
+            let found = fault(&saved.with_entry(entry, numbers));
             assert_eq!(
-                fault,
+                found,
                 Some(Error::InvalidEntry { entry }),
                 "{numbers:x?}: {:?}",
                 saved.kind
@@ -157,19 +157,19 @@ fn entries_out_of_order(saved: &Saved) {
             let (a, b) = bytes.split_at_mut(saved.at(other)[0]);
             a[saved.at(one)[0]..][..PAIR].swap_with_slice(&mut b[..PAIR]);
         });
-        assert_eq!(verdict(&swapped), Some(Error::InvalidEntry { entry: one + 1 }));
+        assert_eq!(fault(&swapped), Some(Error::InvalidEntry { entry: one + 1 }));
         // Equal except for the number of copies.
         for more in 0..3 {
             let [position, rest] = saved.entry(one);
             let twice = saved.with_entry(one + 1, [position, rest + (more << 39)]);
-            assert_eq!(verdict(&twice), Some(Error::InvalidEntry { entry: one + 1 }));
+            assert_eq!(fault(&twice), Some(Error::InvalidEntry { entry: one + 1 }));
         }
     }
 }
 
 fn numbers_that_do_not_agree(saved: &Saved) {
-    let says = |numbers: &[(usize, u64)], fault| {
-        assert_eq!(verdict(&saved.with(numbers)), Some(fault), "{numbers:?}");
+    let says = |numbers: &[(usize, u64)], expected| {
+        assert_eq!(fault(&saved.with(numbers)), Some(expected), "{numbers:?}");
     };
     let impossible = || Error::ImpossibleTable { words: saved.words };
     let slots = saved.words * saved.kind.layout.slots as u64;
@@ -177,8 +177,8 @@ fn numbers_that_do_not_agree(saved: &Saved) {
     for entries in [slots + 1, copies + 1, 1 << 60, u64::MAX / 16, u64::MAX] {
         says(&[(at::STASHED, entries)], impossible());
         // With a number of copies that would be right for it.
-        let fault = if entries > slots { impossible() } else { Error::Truncated };
-        says(&[(at::STASHED, entries), (at::COPIES, entries)], fault);
+        let expected = if entries > slots { impossible() } else { Error::Truncated };
+        says(&[(at::STASHED, entries), (at::COPIES, entries)], expected);
     }
     for copies in [0, ENTRIES as u64 - 1, MOST_COPIES * ENTRIES as u64 + 1, 1 << 63, u64::MAX] {
         says(&[(at::COPIES, copies)], impossible());
@@ -197,7 +197,7 @@ fn numbers_that_do_not_agree(saved: &Saved) {
         let [_, rest] = saved.entry(entry);
         says(&[(saved.at(entry)[1], rest + (1 << 39))], wrong(copies, copies + 1));
         // As many copies as an entry can have, with that number in the header.
-        assert_eq!(verdict(&saved.with_most(&[entry])), None);
+        assert_eq!(fault(&saved.with_most(&[entry])), None);
     }
 }
 
@@ -206,7 +206,7 @@ fn each_bit_flipped(saved: &Saved) {
     let fields = (saved.start..saved.start + PAIR * ENTRIES).chain(at::STASHED..at::CHECKSUM);
     let flipped = fields.flat_map(|byte| 8 * byte..8 * byte + 8).map(|bit| {
         let bytes = forged(&saved.bytes, |bytes| bytes[bit / 8] ^= 1 << (bit % 8));
-        verdict(&bytes)
+        fault(&bytes)
     });
     assert!(flipped.filter(Option::is_none).count() > 0, "some bits of a core");
 }

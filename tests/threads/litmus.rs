@@ -326,7 +326,7 @@ fn insert_then_contains_while_a_filter_grows() {
     };
     let act = |of: usize, round| {
         let filter = read();
-        filter.insert(&Prehashed(item(of, round))).expect("below the greatest capacity");
+        filter.insert(&Prehashed(item(of, round))).expect("below the maximum capacity");
         usize::from(!filter.contains(&Prehashed(item(1 - of, round))))
     };
     thread::scope(|scope| {

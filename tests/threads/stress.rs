@@ -278,7 +278,7 @@ fn maplets(layout: Layout) {
     }
 }
 
-/// The number of values of the settled keys of a crowd, or of copies of the settled items: the most.
+/// The maximum number of values per settled key of a crowd, or of copies per settled item.
 const CROWD: usize = 12;
 
 /// Settled keys have 1 to [`CROWD`] values each; in a filter the items have as many copies. Many of these are stashed.

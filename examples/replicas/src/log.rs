@@ -49,8 +49,8 @@ static APPEND: LazyLock<Script> = LazyLock::new(|| {
     )
 });
 
-/// Replaces a snapshot, if no other replica was faster, and removes the entries before the *replaced* one from the log: a
-/// replica that has just loaded that one finds all that follows.
+/// Replaces a snapshot, if no other replica was faster. Removes the entries before the *replaced* snapshot from the
+/// log: a replica that has just loaded this snapshot finds all entries that follow.
 ///
 /// KEYS: the snapshot and the log. ARGV: the id of the replaced snapshot, that of the new one, and its bytes.
 static STORE: LazyLock<Script> = LazyLock::new(|| {
@@ -268,7 +268,7 @@ impl Shard {
         Ok(last.unwrap_or(0))
     }
 
-    /// Appends changes as one entry. `before` is the number of the writer's last change in this shard, and becomes `last`.
+    /// Appends changes as one entry. The number of the writer's last change in this shard is `before`, then `last`.
     pub fn append(
         &mut self,
         writer: &str,

@@ -38,8 +38,8 @@ struct Arguments {
 enum Command {
     /// Appends changes to the log: lines `+ KEY` or `- KEY` of standard input
     ///
-    /// Prints the number of lines that are stored, again and again. A writer that was killed is started again with the same
-    /// name and the same lines, and goes on behind those that are stored.
+    /// Prints the number of lines that are stored, again and again. A writer that was killed is started again with the
+    /// same name and the same lines, and goes on behind those that are stored.
     Write {
         /// The name of this writer: no other one has it
         name: String,

@@ -66,7 +66,7 @@ impl Follower {
         }
     }
 
-    /// Returns whether the key is in the set after entry `id` of the log, or after one of those that followed meanwhile.
+    /// Returns an entry of the log, and whether the key is in the set after it, or after one that followed meanwhile.
     pub fn look_up(&self, key: &str) -> (Id, bool) {
         let replica = Arc::clone(&self.replica.read());
         let id = *replica.applied.lock(); // before the lookup: the filter has all entries up to this one
@@ -76,7 +76,7 @@ impl Follower {
     /// Applies the entries of the log as they come, and stores a snapshot after each `every` changes or more.
     pub fn follow(&self, shard: &mut Shard, every: usize) -> Result<()> {
         let mut replica = Arc::clone(&self.replica.read());
-        // All replicas wait for different numbers of changes. So mostly one of them stores, and the others see it in time.
+        // All replicas wait for different numbers of changes. So mostly one of them stores, and the others see that.
         let random = || rand::random_range(every..=2 * every);
         let (mut snapshot, mut changes, mut due) = (Id::default(), 0, random());
         loop {

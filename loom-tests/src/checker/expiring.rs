@@ -103,7 +103,7 @@ fn stamps(outcome: &Outcome, age: Option<u32>) -> Option<bool> {
         Outcome::Duplicate | Outcome::Found => (age.is_some(), false),
         Outcome::Missing => (age.is_none(), false),
         Outcome::Aged(found) => (*found == age, false),
-        _ => unreachable!("no operation of a filter that forgets"),
+        _ => unreachable!("no operation of an expiring filter"),
     };
     is_possible.then_some(stamps)
 }

@@ -64,8 +64,8 @@ models_of_three! {
         || [insert(new)]
         || [contains(x1)]
         => [has_stamps(x1, &[0], 2 * L::SLOTS + 1)], 65_000, 2;
-    // The stamp of an entry is that of the generation that has just begun. The thread of a kick must
-    // not take it for the stamp that is being removed, and remove the entry.
+    // The stamp of an entry is that of the generation that has just begun. The thread of a kick must not take it for
+    // the stamp that is being removed, and remove the entry.
     stamp_and_kick_beside_the_end_of_a_sweep: [x, new, high] = of_generations(2, adding(
         items(Maplets::<L>::new(4), [(0, 3), (0, 1), (0, 1), (2, 3)]), |s, [x, filler, new, high]| {
             // So that x comes into bucket 0, and can be kicked from there.

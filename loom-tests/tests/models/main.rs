@@ -6,8 +6,9 @@
 //! Each model is one test per layout that is modelled, for example `kicks::opposite_kicks::Fp16x4`.
 #![cfg(coucal_model)]
 
-/// Declares the models of a module: one test of each for every layout. By default only for some layouts: the default
-/// one, the one with the most slots, the one with the fewest, and one with an encoding of its own.
+/// Declares the models of a module: one test of each for the default layout. With the feature `some-layouts` also for
+/// the layout with the most slots, the one with the fewest, and one with an encoding of its own; with `every-layout`
+/// for all.
 ///
 /// A model is a row: its items and its setup, what the threads do beside each other, the minimum number of executions,
 /// and the bound of preemptions. `L` is the layout. Modes of the setup may follow. Steps of the main thread at the end
@@ -28,7 +29,7 @@ macro_rules! models {
     };
 }
 
-/// As `models`, for models of growth, in every growing layout; by default in two of them.
+/// As `models`, for models of growth, in growing layouts; with `some-layouts` in two of them.
 macro_rules! growing_models {
     ($($models:tt)*) => { of_layouts! { [Fp16x4] [Fp32x2] [Fp12x5 Fp21x3] $($models)* } };
 }
@@ -79,8 +80,7 @@ macro_rules! of_layouts {
     };
 }
 
-/// Returns the bound of preemptions of a model that takes minutes by the next larger one: that is for the models of all
-/// layouts.
+/// Returns the bound of preemptions: with all layouts the next larger one, by which the model takes minutes.
 const fn usually(bound: usize) -> usize {
     if cfg!(feature = "every-layout") { bound + 1 } else { bound }
 }

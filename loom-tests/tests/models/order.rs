@@ -2,7 +2,8 @@
 //! of all operations, at least one of the two threads sees the change of the other. The checker says nothing about
 //! this, since it checks each class by itself.
 //!
-//! These models run with `SeqCst` as loom has it; all others run with Acquire and Release in its place.
+//! These models, and those of flags in `widening`, run with `SeqCst` as loom has it; all others run with Acquire and
+//! Release in its place.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -109,7 +110,7 @@ growing_models! {
         |model| model.thread(|t| assert_eq!(t.split(1), 1)),
     );
     // The removal is over before the insert begins, by the flag alone, and the words have been replaced meanwhile.
-    removal_beside_widening_then_a_insert_if_absent
+    removal_beside_widening_then_insert_if_absent
 }
 
 /// An operation on an item.
@@ -192,8 +193,8 @@ fn apart_and_full<L: Layout>() -> With<L, 2> {
     })
 }
 
-/// x1 (2, 3), whose value is removed, and an item that is not there. The sweep has left the stripes of this item when it
-/// removes x1: so no stripe orders the two.
+/// x1 (2, 3), whose value is removed, and an item that is not there. The sweep has left the stripes of this item when
+/// it removes x1: so no stripe orders the two.
 fn leaves_and_other<M: IntoStorage>(setup: Setup<Maplet<M>>) -> With<Maplet<M>, 2> {
     adding(items(setup, [(2, 3), (0, 1)]), |s, [x, other]| {
         let x1 = s.with_value(x, 1);
@@ -215,7 +216,7 @@ fn insert_and_split_with_insert_then<L: GrowingLayout + Layout>(look: Operation<
 
 /// An `insert_if_absent` that answers "it was there" has looked at the words alone, without a version: they must be the
 /// newest.
-fn removal_beside_widening_then_a_insert_if_absent<L: GrowingLayout + Layout>() {
+fn removal_beside_widening_then_insert_if_absent<L: GrowingLayout + Layout>() {
     let setup = Setup::<Growable<L>>::growable(2, 4).narrow();
     let (setup, [x]) = storing(items(setup, [(0, 1)]), |s, items| s.store(0, &items));
     setup.exact_seq_cst().check_with(190, 3, move |model| {

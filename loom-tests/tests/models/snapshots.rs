@@ -1,7 +1,7 @@
 //! Snapshots against writers, and merges.
 //!
-//! A snapshot copies two words after the other two, in the order of the buckets. The place up to which it has copied is
-//! its *frontier*; a writer may change words on both sides of it at once. Every snapshot is checked against all
+//! A snapshot copies the words in the order of the buckets, two at a time. The place up to which it has copied is its
+//! *frontier*; a writer may change words on both sides of it at once. Every snapshot is checked against all
 //! operations that change the table (see [`loom_tests::checker`]): it must be the table at one instant. When all
 //! threads have ended, one more snapshot is taken.
 

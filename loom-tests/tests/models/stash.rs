@@ -224,8 +224,6 @@ fn goes_back<M: Subject>() -> With<M, 2> {
 /// Two buckets, full except for one slot. `x` is stashed.
 ///
 /// `[x, low]`.
-///
-/// `[x, low]`.
 fn room_for_one<L: Layout>() -> With<L, 2> {
     with(Setup::new(2), [(0, 1); 2], |s, [x, low]| s.fill_but_one(0, low).fill(1, low).stash(&[x]))
 }
@@ -295,7 +293,9 @@ fn own_goes_back<L: Layout>() -> With<Maplet<L>, 2> {
     )
 }
 
-/// The same, with xa in the stash.
+/// As `two_values`, with xa in the stash.
+///
+/// `[xa, xb]`.
 fn one_stashed<L: Layout>() -> With<Maplet<L>, 2> {
     storing(two_values(), |s, [xa, _]| s.stash(&[xa]))
 }

@@ -55,8 +55,8 @@ growing_models! {
     insert_beside_a_snapshot_and_an_allocation
 }
 
-/// The number of rounds of a lookup. In each it reads a version, two words, and the version again. The first round reads
-/// the version once more, after a look in the stash.
+/// The number of rounds of a lookup. In each it reads a version, two words, and the version again. The first round
+/// reads the version once more, after a look in the stash.
 const ROUNDS: usize = 8;
 const STEPS: usize = 4;
 /// The number of steps in a growing table, where a lookup also reads the extent.

@@ -1,6 +1,6 @@
 //! The timer: inserts that find generations due, beside threads that end them, by the time of the model.
 //!
-//! A period takes 10, and the first generation begins at 0. The threads themselves let the time pass, to the latest
+//! The period is 10, and the first generation begins at 0. The threads themselves let the time pass, to the latest
 //! time at which a rule could be broken, right before they look at it.
 
 use std::sync::Arc;

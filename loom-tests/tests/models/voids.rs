@@ -104,7 +104,7 @@ fn merged<L: GrowingLayout + Layout>(splits: usize) -> VoidsWith<L, 1> {
     with(four_buckets().split(splits), [(4, 1)], |s, items| s.merged(&items))
 }
 
-/// Seven buckets. The same in bucket 3, with whose split the level ends.
+/// As `one_void`, with seven buckets, and the entry in bucket 3: its split ends the level.
 fn last_void<L: GrowingLayout + Layout>(first: usize) -> VoidsWith<L, 1> {
     with(four_buckets().split(3), [(first, 0)], |s, items| s.store_void(3, &items))
 }
@@ -118,8 +118,8 @@ fn kick<L: GrowingLayout + Layout>() -> VoidsWith<L, 3> {
     })
 }
 
-/// Buckets 1 and 2 are full. An insert of `new` moves the void entry of `moved` from 1 to 0, but not when 0 is split:
-/// the entry would be in 0 and in 4 then. The new item goes to the stash.
+/// Buckets 1 and 2 are full. An insert of `new` moves the void entry of `moved` from 1 to 0. When 0 is split, it does
+/// not, since the entry would be in 0 and in 4: then the new item goes to the stash.
 ///
 /// `[moved, new, goes, stays]`.
 fn passed_by<L: GrowingLayout + Layout>(splits: usize) -> VoidsWith<L, 4> {

@@ -62,8 +62,8 @@ fn maplet_of(pairs: &[(u32, u32)]) -> Maplet {
 mod steps {
     use super::*;
 
-    /// Two threads announce an item each, and then look for that of the other: both orders occur, and one after the
-    /// other; never do both miss it.
+    /// Each of two threads inserts an item, and then looks up the item of the other. Either thread may miss it, or
+    /// none; never both.
     fn announce_and_check<L: Storage + 'static>(new: fn() -> coucal::Filter<L, StableHashBuilder>) {
         let outcomes = outcomes(move || {
             let announce_and_check = |mine: u32, other: u32| {
@@ -526,7 +526,7 @@ mod order {
     }
 
     #[test]
-    fn whoever_finds_an_item_sees_what_was_done_before_its_insert() {
+    fn a_thread_that_finds_an_item_sees_what_was_done_before_its_insert() {
         let inserts: [fn(&Filter); 5] = [
             |filter| filter.insert(&1).unwrap(),
             |filter| filter.insert_all([1]).unwrap(),
@@ -554,7 +554,7 @@ mod order {
     }
 
     #[test]
-    fn the_same_of_maplets() {
+    fn a_thread_that_finds_a_pair_sees_what_was_done_before_its_insert() {
         let stores: [fn(&Maplet); 4] = [
             |maplet| maplet.insert(&1, 4).unwrap(),
             |maplet| maplet.insert_all([(1, 4)]).unwrap(),

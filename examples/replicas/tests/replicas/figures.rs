@@ -23,7 +23,7 @@ impl Figures {
         self.server.connect()
     }
 
-    /// Changes per second, of so many writers at the same time.
+    /// Returns the changes per second of several writers at the same time.
     fn rate(&self, writers: usize, batch: usize, changes: usize) -> f64 {
         let mut writers: Vec<Process> = (0..writers)
             .map(|number| self.process(&format!("write writer{number} --batch {batch}")))

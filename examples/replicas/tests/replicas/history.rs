@@ -42,7 +42,7 @@ pub enum Expected {
     Present,
     /// Or it is a false positive.
     Absent,
-    /// The key was inserted or removed while the replica was asked.
+    /// The key was inserted or removed after the entry that the replica had: maybe before it answered.
     Either,
 }
 
@@ -97,7 +97,7 @@ impl History {
         assert!(in_log == sent, "another change is in the log than was sent");
     }
 
-    /// What a replica may say of a key that has all entries up to `id`, and maybe some of those behind it.
+    /// Returns what a replica may say of a key, if it has all entries up to `id`, and maybe later ones.
     pub fn expected(&self, key: &str, id: Id) -> Expected {
         let Some((_, changes)) = self.keys.get(key) else { return Expected::Absent };
         let (mut before, mut behind) =
@@ -154,8 +154,8 @@ impl History {
         self.shards.iter().map(|shard| shard.images).sum()
     }
 
-    /// What a replica answers at the end of the log, false positives included. `None`: that depends on the shard of a key
-    /// that never was in the log.
+    /// Returns what a replica answers at the end of the log, also a false positive. `None` if that depends on the shard
+    /// of a key that never was in the log.
     pub fn answer_at_end(&mut self, key: &str) -> Option<bool> {
         for shard in &mut self.shards {
             shard.apply_until((u64::MAX, 0));

@@ -1,5 +1,5 @@
-//! Writers and replicas on a server that each test starts and stops: what happens while they are killed and cut off, and
-//! the answer to every lookup meanwhile.
+//! Writers and replicas on a server that each test starts and stops: what happens while they are killed and cut off,
+//! and the answer to every lookup meanwhile.
 
 mod figures;
 mod history;
@@ -194,8 +194,8 @@ fn a_replica_of_one_shard_has_all_of_it_and_says_where_other_keys_are() {
     }
 }
 
-/// Without its file a server begins with nothing. A writer that had its reply does not go on as if nothing had happened,
-/// and replicas have what the server has.
+/// Without its file a server begins with nothing. A writer that had its reply does not go on as if nothing had
+/// happened, and replicas have what the server has.
 #[test]
 fn a_server_that_lost_its_log_is_noticed() {
     let mut world = World::start("--appendonly no");

@@ -27,8 +27,8 @@ pub fn wait_for<T>(what: &str, mut call: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A port below those that systems give to connections: no client has it while a server is down. Nor the one 10,000 above
-/// it, which nodes of a cluster use among themselves.
+/// Returns a port below those that systems give to connections: no client has it while a server is down, nor the port
+/// 10,000 above it, which nodes of a cluster use among themselves.
 fn next_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let (first, ports) = (10_000, 10_000);

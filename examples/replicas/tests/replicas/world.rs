@@ -175,7 +175,8 @@ impl World {
         (0..number).map(any).collect()
     }
 
-    /// All writers write, and meanwhile something happens. All answers meanwhile, and all snapshots after it, are checked.
+    /// Lets all writers write, and something happen meanwhile. Checks all answers meanwhile, and all snapshots after
+    /// it.
     pub fn round(&mut self, meanwhile: impl FnOnce(&mut Self)) {
         let mut new = Vec::new();
         for number in 0..self.writers.len() {
@@ -238,8 +239,8 @@ impl World {
         }
     }
 
-    /// At the end the log has all changes, once, and each replica gives the same answers as a filter that got these, for
-    /// all keys. So it does when all keys are removed.
+    /// Checks that the log has all changes, once, and that each replica answers for all keys as a filter that got these
+    /// changes. Removes all keys, and checks the replicas again.
     pub fn finish(mut self) {
         let fishes: Vec<String> = (0..5000).map(|number| format!("fish {number}")).collect();
         for is_empty in [false, true] {

@@ -143,13 +143,14 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
         "Release, not SeqCst", ORDER_OF_CALLS;
 };
 
-const ORDER_OF_CALLS: &str = "what it adds is about calls of which one returns before another one begins, and in a model only \
-    memory tells which does";
+const ORDER_OF_CALLS: &str = "it adds an order of calls of which one returns before another one begins, and in a \
+    model only memory shows this";
 
 const SEQ_CST_OF_LOOM: &str = "in loom, the SeqCst loads of the version and of the words before it see all that \
-    SeqCst stores have told, and so hide this";
+    SeqCst stores have published, and so hide this";
 
-const NO_FENCE_OF_LOOM: &str = "in loom, a fence orders no SeqCst load, so no model can show that `clear` and `update_values` need one";
+const NO_FENCE_OF_LOOM: &str = "in loom, a fence orders no SeqCst load, so no model can show that `clear` and \
+    `update_values` need one";
 
 pub const FAULTS: &[Fault] = faults! {
     // Orderings of one of two reads: `orderings` weakens both together.
@@ -386,7 +387,7 @@ pub const FAULTS: &[Fault] = faults! {
     relocate: "a kick writes the bits of the position that it leaves"
         replace "to.slot::<F>(arrives)" with "to.slot::<F>(leaves)"
         => "growth::kick_of_what_stays_for_what_goes";
-    is_of: "words are read by whatever extent they were found by"
+    is_of: "words are used although the extent has changed since they were read"
         replace "self.placement.is_same(placement)"
         with "self.placement.is_same(placement) || true"
         => "entries::insert_if_absent_beside_an_entry_of_the_next_level";
