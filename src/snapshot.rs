@@ -22,6 +22,7 @@ use crate::storage::Storage;
 use crate::storage::operations::{Inner, Overlap, by_encoding};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::placing::entry::Values;
+use crate::table::whole::image::Image;
 use crate::table::{Stashed, State, Table};
 
 /// The maximum number of bytes that the first read after the header asks for.
@@ -356,9 +357,13 @@ impl fmt::Debug for Snapshot {
 
 /// Snapshots of a filter, and filters made of snapshots.
 impl<L: Storage, V: Values, S> Inner<L, V, S> {
-    /// Takes a snapshot of the filter at one instant. `hasher` is the check of its hasher.
-    fn snapshot_with(&self, hasher: u64) -> Result<Snapshot, Error> {
-        let image = by_encoding!(self, table => table.image())?;
+    /// Takes an image of the table at one instant.
+    fn image(&self) -> Result<Image, Error> {
+        by_encoding!(self, table => table.image())
+    }
+
+    /// Makes a snapshot of an image. `hasher` is the check of the hasher.
+    fn encoded(&self, image: Image, hasher: u64) -> Result<Snapshot, Error> {
         let copies = image.stashed.iter().map(|&words| Stashed::of_words(words).copies as u64);
         let value_bits = self.state.value_bits();
         let header = Header {
@@ -416,15 +421,17 @@ impl<L: Storage, V: Values, S> Inner<L, V, S> {
         S: Clone,
     {
         // The check of the hasher may be any number here: nothing compares it.
-        let Snapshot { header, bytes } = self.snapshot_with(0)?;
+        let image = self.image()?;
+        let merged_weight = image.merged_weight;
+        let Snapshot { header, bytes } = self.encoded(image, 0)?;
         let copy = Self::from_valid(&header, &bytes, self.hasher.clone())?;
-        Ok(Self { state: copy.state.with_rate_of(&self.state), ..copy })
+        Ok(Self { state: copy.state.with_rate_of(&self.state, merged_weight), ..copy })
     }
 }
 
 impl<L: Storage, V: Values, S: ComparedHasher> Inner<L, V, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
-        self.snapshot_with(self.hasher.check())
+        self.encoded(self.image()?, self.hasher.check())
     }
 
     pub(crate) fn restore(reader: impl Read, hasher: S, content: Content) -> Result<Self, Error> {

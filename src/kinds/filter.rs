@@ -667,7 +667,7 @@ impl<L: Storage, S> Filter<L, S> {
         /// Returns the share of slots in use, from 0 to 1. It is as exact as [`len`](Self::len).
         ///
         /// It differs from `len` in two ways: it does not count copies in the [stash](crate#what-finds-no-room), and in
-        /// a growing filter it counts the additional slots of entries that splits have [doubled](crate#growth).
+        /// a growing filter it counts the additional slots of entries that splits have [doubled](crate::growth#doubled-entries).
         ///
         /// # Examples
         ///
@@ -681,7 +681,7 @@ impl<L: Storage, S> Filter<L, S> {
 
         /// Returns how full the filter is: the number of its entries, divided by the number of items that it was built
         /// for. The entries are the slots in use and the [stashed entries](Stats::stashed_entries). In a growing
-        /// filter, an entry that splits have [doubled](crate#growth) counts once, and the divisor is the [maximum
+        /// filter, an entry that splits have [doubled](crate::growth#doubled-entries) counts once, and the divisor is the [maximum
         /// capacity](CuckooFilter::max_capacity). It is as exact as [`len`](Self::len), and takes as long.
         ///
         /// While the value is below 1, an insert returns [`Full`](Error::Full) only for an item with 2^25 - 1 copies in
@@ -810,7 +810,7 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         /// assert_eq!(filter.max_capacity(), 1000);
         ///
         /// let filter = GrowableCuckooFilter::builder().build()?;
-        /// assert!(filter.max_capacity() > 1 << 43);
+        /// assert!(filter.max_capacity() > 1_000_000_000);
         /// # Ok::<(), coucal::Error>(())
         /// ```
         pub fn max_capacity(&self) -> usize;
@@ -858,7 +858,7 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
     ///   items. Nothing has changed.
     /// * [`Error::OutOfMemory`], before it grows, if the allocator has no memory for these items.
     /// * [`Error::Full`] if it has grown as far as it can and still has no room for them, because merges of much
-    ///   smaller filters have [doubled](crate#growth) too many entries.
+    ///   smaller filters have [doubled](crate::growth#doubled-entries) too many entries.
     ///
     /// # Examples
     ///

@@ -50,9 +50,8 @@ impl Quota {
         let before = self.new.fetch_add(stored as u64, Ordering::Relaxed);
         let now = before + stored as u64;
         if before < self.items && now >= self.items {
+            let _left = Left { count: &self.new, items: now - self.items };
             end();
-            // A swap, since loom orders it among the additions; a store it does not.
-            self.new.swap(now - self.items, Ordering::Relaxed);
         }
     }
 
@@ -68,8 +67,22 @@ impl Quota {
     }
 }
 
+/// Stores on drop how many items are left for the next generation: also if `end` panics, as the clock of a user may.
+struct Left<'a> {
+    count: &'a AtomicU64,
+    items: u64,
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        // A swap, since loom orders it among the additions; a store it does not.
+        self.count.swap(self.items, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::atomic::AtomicUsize;
     use std::thread;
 
@@ -108,6 +121,19 @@ mod tests {
             ended += 1;
         });
         assert_eq!((ended, quota.new.load(Ordering::Relaxed)), (2, 1));
+    }
+
+    /// If the end of a generation panics, the next items end the next one.
+    #[test]
+    fn items_are_counted_after_a_panic() {
+        let quota = Quota::new(3);
+        quota.count(2, || unreachable!());
+        let ending = AssertUnwindSafe(|| quota.count(2, || resume_unwind(Box::new(()))));
+        assert!(catch_unwind(ending).is_err());
+        let mut ended = 0;
+        quota.count(1, || unreachable!());
+        quota.count(1, || ended += 1);
+        assert_eq!(ended, 1);
     }
 
     #[test]

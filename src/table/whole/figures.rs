@@ -88,10 +88,10 @@ impl<B: Buckets> State<B> {
         Self { promised_rate: rate.unwrap_or(f64::INFINITY), ..self }
     }
 
-    /// Copies from `other` the data that the words do not contain: the promised rate, and the weight that merges have
-    /// added.
-    pub(crate) fn with_rate_of(self, other: &Self) -> Self {
-        self.add_merged_weight(other.merged_weight());
+    /// Sets what the words of an image of `other` do not contain: the promised rate, and the weight that merges had
+    /// added at the instant of the image.
+    pub(crate) fn with_rate_of(self, other: &Self, merged_weight: f64) -> Self {
+        self.add_merged_weight(merged_weight);
         Self { promised_rate: other.promised_rate, ..self }
     }
 

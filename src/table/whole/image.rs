@@ -50,6 +50,8 @@ pub struct Image {
     pub(crate) stashed: Vec<CellWords>,
     /// The counts of doubled entries, of each value that has some.
     pub(crate) doubled_of: Vec<Counted>,
+    /// The weight that merges have added.
+    pub(crate) merged_weight: f64,
     /// The words of all buckets, and zeros for the next buckets, as they were allocated.
     pub(crate) words: Vec<Box<[AtomicU64]>>,
 }
@@ -108,8 +110,9 @@ impl<B: Buckets> Recording<'_, B> {
         }
         let image = doubled_of.map(|doubled_of| Image {
             sizes: table.sizes(),
-            // No generation begins while the removal mutex is held.
+            // No generation begins, and no merge ends, while the removal mutex is held.
             generations: table.generations(),
+            merged_weight: table.merged_weight(),
             occupied: table.stripes().occupied(),
             stashed: Vec::new(),
             doubled_of,
