@@ -346,12 +346,12 @@ fn measure(task: &Task) -> Result<f64, Box<dyn Error>> {
 /// Returns whether no operation takes more instructions than the tolerance allows.
 fn check(record: &str) -> Result<bool, Box<dyn Error>> {
     let recorded: HashMap<_, _> = record.lines().filter_map(|line| line.split_once(',')).collect();
-    let (mut slower, mut faster) = (false, false);
+    let (mut slower, mut faster, mut missing) = (false, false, false);
     println!("{:<20} {:>8} {:>8} {:>8}", "instructions", "recorded", "now", "change");
     for task in &tasks() {
         let now = measure(task)?;
-        // An operation without a record counts as faster: it asks for a new record.
-        let then: f64 = recorded.get(&*task.name).map_or(Ok(f64::INFINITY), |text| text.parse())?;
+        let then: f64 = recorded.get(&*task.name).map_or(Ok(f64::NAN), |text| text.parse())?;
+        missing |= then.is_nan();
         let change = now / then - 1.0;
         slower |= change > TOLERANCE;
         faster |= change < -TOLERANCE;
@@ -362,12 +362,15 @@ fn check(record: &str) -> Result<bool, Box<dyn Error>> {
     if (slower || faster) && !record.contains(&compiler) {
         println!("The record was made by another compiler; this is {compiler}.");
     }
+    if missing {
+        println!("An operation has no record: make one with --record.");
+    }
     if slower {
         println!("An operation takes more than 5 % more instructions than recorded.");
     } else if faster {
-        println!("Fewer instructions than recorded, or no record: renew it with --record.");
+        println!("Fewer instructions than recorded: renew the record with --record.");
     }
-    Ok(!slower)
+    Ok(!slower && !missing)
 }
 
 fn record() -> Result<bool, Box<dyn Error>> {

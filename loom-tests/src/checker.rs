@@ -140,7 +140,9 @@ impl Outcome {
         !changes && !matches!(self, Self::Replaced(_))
     }
 
-    fn stores(&self) -> bool {
+    /// Returns whether the operation has stored a copy.
+    #[must_use]
+    pub fn stores(&self) -> bool {
         matches!(self, Self::Inserted | Self::Unique | Self::UniquePair)
     }
 }

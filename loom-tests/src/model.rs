@@ -834,6 +834,7 @@ impl<M: Subject> Thread<M> {
     /// Returns whether it stored the first copy; in a maplet, the first value of the key.
     pub fn insert_if_absent(&mut self, item: Item) -> bool {
         let result = probe::insert_if_absent::<M>(&self.shared, item.hash, item.home);
+        assert!(matches!(result, Ok(_) | Err(Error::Full)), "{result:?}");
         let if_not = if result.is_ok() { Outcome::Duplicate } else { Outcome::UniqueFull };
         self.answer(item.class, result == Ok(true), [Outcome::Unique, if_not])
     }

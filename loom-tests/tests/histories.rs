@@ -89,7 +89,10 @@ impl Table {
             25..40 => match subject.insert_if_absent(item) {
                 Ok(true) => Outcome::Unique,
                 Ok(false) => Outcome::Duplicate,
-                Err(_) => Outcome::UniqueFull,
+                Err(error) => {
+                    assert_eq!(error, Error::Full);
+                    Outcome::UniqueFull
+                }
             },
             40..65 if subject.remove(item) => Outcome::Removed,
             40..65 => Outcome::NotThere,
@@ -230,12 +233,31 @@ fn run(
 /// Capacities for buckets of four slots, and numbers of classes.
 const SHAPES: [(usize, usize); 5] = [(0, 1), (0, 3), (9, 3), (9, 8), (20, 6)];
 
-/// Runs this number of histories, unless the environment sets another one.
+fn is_refused(event: &Event) -> bool {
+    matches!(event.outcome, Outcome::Full | Outcome::UniqueFull)
+}
+
+/// Runs this number of histories, unless the environment sets another one. An insert is refused only if the table may
+/// have been full.
 fn histories_of_fixed_size(kind: Kind, histories: u64) {
     let histories = histories_asked_for().unwrap_or(histories) / (SHAPES.len() as u64 * 3);
     for (capacity, classes) in SHAPES {
         let capacity = (capacity * kind.layout.slots).div_ceil(4);
-        run(histories, classes, &|slots| 0..slots, &|| kind.build(0, capacity), &|_, _| {});
+        run(
+            histories,
+            classes,
+            &|slots| 0..slots,
+            &|| kind.build(0, capacity),
+            &|subject, history| {
+                let all = || history.threads.iter().flatten();
+                if all().any(is_refused) {
+                    let stored = all().filter(|event| event.outcome.stores()).count();
+                    let most = history.initial.iter().sum::<usize>() + stored;
+                    let slots = subject.slots();
+                    assert!(most * 10 >= slots * 9, "full with {most} items in {slots} slots");
+                }
+            },
+        );
     }
 }
 
@@ -249,8 +271,7 @@ fn histories_of_growth(kind: Kind, count: usize) {
         let max_slots = kind.build(max_capacity, max_capacity).slots();
         let stored = |slots| slots * 7 / 10..slots;
         run(histories, count, &stored, &|| kind.build(0, max_capacity), &|subject, history| {
-            let full = |event: &Event| matches!(event.outcome, Outcome::Full | Outcome::UniqueFull);
-            let refused = history.threads.iter().flatten().any(full);
+            let refused = history.threads.iter().flatten().any(is_refused);
             let slots = subject.slots();
             assert!(!refused || slots == max_slots, "full with {slots} slots");
             grown.set(grown.get() + u64::from(slots > first_slots));

@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use coucal::{
-    AnyCuckooFilter, Candidates, CuckooFilter, CuckooMaplet, Fixed, Fp8x8, Fp16x4,
-    GrowableCuckooFilter, GrowableCuckooMaplet, SemiSorted14x5, Snapshot, StableHashBuilder,
-    Storage,
+    AnyCuckooFilter, Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet,
+    ExpiringCuckooFilter, Fixed, Fp8x8, Fp16x4, GrowableCuckooFilter, GrowableCuckooMaplet,
+    SemiSorted14x5, Snapshot, StableHashBuilder, Storage,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::sync::atomic::Ordering::{Relaxed, Release};
@@ -426,6 +426,13 @@ mod steps {
             let read = GrowableCuckooFilter::restore(snapshot.as_bytes(), stable()).unwrap();
             read.merge(&filter).unwrap();
             assert_eq!(read.count(&7), 2);
+            filter.reserve(100).unwrap();
+            assert!(filter.overlap(&read).unwrap().items > 0.0);
+            filter.intersect(&read).unwrap();
+            read.unmerge(&filter).unwrap();
+            assert!(read.remove(&7) && read.try_clone().unwrap().insert_if_absent(&7).unwrap());
+            let view = CuckooFilterView::from_bytes(snapshot.as_bytes(), stable()).unwrap();
+            assert!(view.contains(&7));
             println!("{read:?}");
             let full = filter_of(&[7; 50]);
             let end = (0..200_u32).find(|item| full.insert(item).is_err());
@@ -433,7 +440,17 @@ mod steps {
             let maplet: GrowableCuckooMaplet =
                 CuckooMaplet::builder().growable().value_bits(4).build().unwrap();
             maplet.insert_all((0..1500_u32).map(|at| (at % 700, at % 16))).unwrap();
-            assert!(maplet.get(&7).len() > 0);
+            assert!(maplet.get(&7).len() > 0 && maplet.contains_key(&7));
+            assert!(maplet.replace(&7, 7, 8).unwrap() && maplet.remove(&7, 8));
+            maplet.insert_pair_if_absent(&7, 9).unwrap();
+            maplet.update(&8, |value| Some(value ^ 1)).unwrap();
+            maplet.update_or_insert(&9, 3, |value| Some(value ^ 1)).unwrap();
+            assert!(maplet.remove_value(5) > 0);
+            maplet.update_values(|value| Some(value / 2)).unwrap();
+            let seen = ExpiringCuckooFilter::builder().growable().generations(3).build().unwrap();
+            seen.insert_all(0..500_u32).unwrap();
+            assert_eq!((seen.age(&7), seen.advance()), (Some(0), 0));
+            assert!(seen.advance() + seen.advance() >= 500);
         };
         let mut builder = loom::model::Builder::new();
         builder.max_branches = 100_000;

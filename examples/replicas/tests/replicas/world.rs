@@ -225,7 +225,7 @@ impl World {
         }
         // One in 5000 is expected: more than this have odds of less than one in 10^15.
         assert!(
-            self.false_positives <= 10 + self.absent / 100,
+            self.false_positives <= 20 + self.absent / 1000,
             "{} of {}",
             self.false_positives,
             self.absent
