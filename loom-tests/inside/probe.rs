@@ -605,6 +605,11 @@ pub fn intersect_with_itself<M: Subject>(shared: &M::Shared) -> u64 {
     table::<M>(shared).intersect(table::<M>(shared))
 }
 
+/// Intersects the filter with another one. Returns the number of removed copies.
+pub fn intersect<M: Subject>(shared: &M::Shared, other: &M::Shared) -> u64 {
+    table::<M>(shared).intersect(table::<M>(other))
+}
+
 /// Returns whether the filter certainly holds none of the items that an entry may stand for. The entry is of this item,
 /// and knows this number of the lowest bits of its position.
 #[must_use]

@@ -504,6 +504,11 @@ pub fn intersect_with_itself<M: Subject>() -> Step<M> {
     does(|thread| probe::intersect_with_itself::<M>(&thread.shared) == 0)
 }
 
+/// Calls [`Thread::intersect_without`], which may remove the item or not.
+pub fn intersect_without<M: Subject>(item: Item) -> Step<M> {
+    maybe(does(move |thread| thread.intersect_without(item)))
+}
+
 /// Checks that the filter may hold the item, by an entry that knows `known` bits of the item's position.
 pub fn may_hold<M: Subject>(item: Item, known: u32) -> Step<M> {
     does(move |thread| !probe::lacks_each::<M>(&thread.shared, item.home, known))
@@ -906,6 +911,22 @@ impl<M: Subject> Thread<M> {
             known: self.known.clone(),
             events: Vec::new(),
         }
+    }
+
+    /// Intersects the filter with one that has an item of each class, except this one. Returns whether the item was
+    /// removed. If not, it was absent, or it was moved meanwhile.
+    pub fn intersect_without(&mut self, item: Item) -> bool {
+        let setup = self.setup.clone();
+        let other = probe::empty::<M>(setup.began_with, setup.max_buckets, 0);
+        for kept in setup.classes.iter().filter(|kept| kept.class != item.class) {
+            probe::insert::<M>(&other, kept.hash, kept.home).expect("room for one item");
+        }
+        let removed = probe::intersect::<M>(&self.shared, &other);
+        assert!(removed <= 1, "only this item is removed");
+        if removed == 1 {
+            self.record(item.class, Outcome::Removed);
+        }
+        removed == 1
     }
 
     /// Returns whether all items of the [merged](Setup::merged) filter were stored. If not, `stored` of them had been,

@@ -1,4 +1,4 @@
-//! An intersection beside kicks and splits: what both filters hold stays.
+//! An intersection beside kicks and splits: what both filters hold stays, and what goes is removed once.
 
 use loom_tests::model::*;
 
@@ -13,6 +13,11 @@ models_of_three! {
         => [insert(new)] || [intersect_with_itself(), contains(moved)], 100, 2;
     intersection_beside_a_removal: [moved, new, filler] = one_hop::<L>(0, 3)
         => [insert(new), remove(filler)] || [may_hold(moved, 0), may_hold(moved, 0)], 100, 2;
+    // The other filter lacks the item that is moved: it is removed from one of its buckets, or stays.
+    intersection_removes_what_is_kicked: [moved, new, _] = one_hop::<L>(0, 3)
+        => [insert(new)] || [intersect_without(moved), maybe(contains(moved))], 200, 2;
+    intersection_removes_what_is_kicked_the_other_way: [moved, new, _] = one_hop::<L>(3, 0)
+        => [insert(new)] || [intersect_without(moved), maybe(contains(moved))], 200, 2;
 }
 
 mod growing {
@@ -33,5 +38,7 @@ mod growing {
         part_of_what_goes: [goes, _] = one_split::<L>(0) => [split(1)] || [may_hold(goes, 2)], 500, 2;
         intersection_beside_a_split: [goes, stays] = one_split::<L>(0)
             => [split(1)] || [intersect_with_itself(), contains(goes), contains(stays)], 100, 2;
+        intersection_removes_what_is_split: [goes, stays] = one_split::<L>(0)
+            => [split(1)] || [intersect_without(goes), maybe(contains(goes)), contains(stays)], 2700, 2;
     }
 }
