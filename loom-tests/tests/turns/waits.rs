@@ -153,6 +153,9 @@ mod filters {
             clear: |of| of.table.clear();
             merge: |of| of.table.merge(&of.other).unwrap();
             merge_into: |of| of.other.merge(&of.table).unwrap();
+            unmerge: |of| ignore(of.table.unmerge(&of.other).unwrap());
+            intersect: |of| ignore(of.table.intersect(&of.other).unwrap());
+            overlap: |of| ignore(of.table.overlap(&of.other).unwrap());
             snapshot: |of| ignore(of.table.snapshot().unwrap());
             try_clone: |of| ignore(of.table.try_clone().unwrap());
             figures: |of| ignore(of.table.stats());
@@ -165,11 +168,12 @@ mod filters {
         operations
     }
 
-    const HOLDERS: [&str; 3] = ["clear", "snapshot", "merge_into"];
-    const WAITING: [&str; 8] = [
+    const HOLDERS: [&str; 4] = ["clear", "snapshot", "merge_into", "intersect"];
+    const WAITING: [&str; 9] = [
         "clear",
         "snapshot",
         "merge_into",
+        "unmerge",
         "insert",
         "merge",
         "insert_if_absent",
@@ -227,11 +231,15 @@ mod maplets {
             remove_many: |of| ignore(of.table.remove_many(&[(1, 3)], &mut [false]).unwrap());
             replace: |of| ignore(of.table.replace(&1, 3, 4).unwrap());
             replace_many: |of| ignore(of.table.replace_many(&[(1, 3, 4)], &mut [false]).unwrap());
+            insert_pair_if_absent: |of| ignore(of.table.insert_pair_if_absent(&1, 4).unwrap());
             update: |of| ignore(of.table.update(&2, |value| Some(value + 1)).unwrap());
+            update_or_insert: |of| ignore(of.table.update_or_insert(&3, 1, |_| Some(2)).unwrap());
+            count: |of| ignore(of.table.count(&1, 3));
             contains_key: |of| ignore(of.table.contains_key(&1));
             get: |of| ignore(of.table.get(&1));
             get_each: |of| ignore(of.table.get_each(&[1]));
             remove_value: |of| ignore(of.table.remove_value(3));
+            update_values: |of| ignore(of.table.update_values(|value| Some(value | 1)).unwrap());
             clear: |of| of.table.clear();
             merge: |of| of.table.merge(&of.other).unwrap();
             merge_into: |of| of.other.merge(&of.table).unwrap();
@@ -247,9 +255,10 @@ mod maplets {
         operations
     }
 
-    const HOLDERS: [&str; 4] = ["remove_value", "clear", "snapshot", "merge_into"];
-    const WAITING: [&str; 8] = [
+    const HOLDERS: [&str; 5] = ["remove_value", "update_values", "clear", "snapshot", "merge_into"];
+    const WAITING: [&str; 9] = [
         "remove_value",
+        "update_values",
         "snapshot",
         "insert",
         "clear",
