@@ -192,9 +192,9 @@
 //! # Snapshots
 //!
 //! [`CuckooFilter::snapshot`] takes [an image](design#the-image-of-a-snapshot) of a filter: [some 8 bytes](Snapshot)
-//! per bucket. [`CuckooFilter::restore`] makes a filter from these [bytes](Snapshot::as_bytes), on any machine.
-//! [`CuckooFilter::merge`] adds the items of another filter; [`unmerge`](CuckooFilter::unmerge) and
-//! [`intersect`](CuckooFilter::intersect) remove items. Across processes, use a [`StableHashBuilder`] or a
+//! per bucket. [`CuckooFilter::restore`] makes a filter from these [bytes](Snapshot::as_bytes), on any machine and in
+//! every later release. [`CuckooFilter::merge`] adds the items of another filter; [`unmerge`](CuckooFilter::unmerge)
+//! and [`intersect`](CuckooFilter::intersect) remove items. Across processes, use a [`StableHashBuilder`] or a
 //! [`KeyedHashBuilder`]: the default hasher has a random seed.
 //!
 //! # Limits
@@ -211,7 +211,8 @@
 //! * **Panics and aborts.** A constructor that returns no `Result` panics if no filter has this size, and aborts if the
 //!   allocator fails; `build` of a builder returns an error. If your `Hash`, iterator or closure panics, the filter
 //!   stays valid. Any other panic is in the documentation of its method.
-//! * **A filter lives in one process.** Others read snapshots or [follow a log](cookbook#one-set-on-many-machines).
+//! * **A filter lives in one process**: not in shared memory. Others map or read [a
+//!   snapshot](cookbook#answer-from-the-bytes-of-a-snapshot), or [follow a log](cookbook#one-set-on-many-machines).
 //!   After `fork`, a child may only look up, in its copies: other operations may wait forever for a lock of a thread
 //!   that the child lacks. (`std::process::Command` is safe.)
 //!
@@ -240,7 +241,8 @@
 //!
 //! | operation | waits for |
 //! |---|---|
-//! | lookups (except `get` of a maplet), figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
+//! | lookups (except the next row), figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
+//! | `get` of a maplet, `age` of an expiring filter | nobody, except the allocator for stashed values; if writers overtake seven rounds, as `count` |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
 //! | an insert that splits buckets of a growing filter, `reserve` | also other splits, a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |
