@@ -1,8 +1,8 @@
 //! A command-line tool: prints each line of its input the first time it is seen.
 //!
-//! Like `sort -u`, without sorting, and without keeping the lines: a filter remembers what was printed, and grows with
-//! it. All processors look up lines, a batch at a time. The price: now and then a new line is mistaken for a repeat,
-//! and withheld. `--rate` sets how often.
+//! It is like `sort -u`, but it neither sorts the lines nor keeps them: a filter, which grows, remembers what was
+//! printed. All processors look up lines, a batch at a time. The price: now and then a new line is taken for a repeat,
+//! and is not printed. `--rate` sets how often.
 //!
 //! ```text
 //! cargo run --release --example dedup -- --summary access.log > distinct
@@ -11,9 +11,9 @@
 //!
 //! # The state
 //!
-//! With `--state FILE` the filter stays from one run to the next. It is saved when all is printed: a run that ends
-//! before leaves the old state, and the next run prints its lines again. The new state is written to `FILE.new`, which
-//! then takes the place of `FILE`. Of two runs at the same time, the state of the one that ends last remains.
+//! With `--state FILE` the filter is kept from one run to the next. It is saved after all lines are printed: a run that
+//! ends earlier leaves the old state, and the next run prints its lines again. The new state is written to `FILE.new`,
+//! which is then renamed to `FILE`. Of two runs at the same time, the state of the one that ends last remains.
 
 use std::error::Error;
 use std::fs::{self, File};

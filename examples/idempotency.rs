@@ -1,8 +1,9 @@
 //! A service that does each thing once: a request whose key it has seen in its window is not dispatched again.
 //!
-//! `POST /` with a header `Idempotency-Key` dispatches the request, and is answered by 201; a repeat by 200. To
-//! dispatch is to append the key to a log here. An expiring filter, shared by all workers, says which keys were seen.
-//! After a crash or a restart it comes from its last snapshot, and from what the log has since then.
+//! `POST /` with a header `Idempotency-Key` dispatches the request, and is answered by 201; a repeat by 200. Here, to
+//! dispatch a request is to append its key to a log. An expiring filter, shared by all workers, says which keys were
+//! seen. After a crash or a restart, the filter is restored from its last snapshot, and gets the keys that the log has
+//! since then.
 //!
 //! Clients choose the keys. With a hash that they can compute, one client could send a key that suppresses the request
 //! of another: so the filter has a hasher with a secret key, which is kept beside the log.

@@ -1,12 +1,12 @@
 //! A store of sorted runs that are merged (an LSM tree), and a maplet that says which runs hold a key.
 //!
-//! The value of a pair is the number of a run. What the maplet holds follows from the list of runs alone: one pair for
-//! each key of each run. So a snapshot of the maplet is saved with its list, and after a crash the two lists are
-//! compared: pairs of runs that are only in the saved list are removed by their number, pairs of runs that are only in
-//! the newer list are inserted.
+//! The value of a pair is the number of a run. The list of runs alone determines the maplet: one pair for each key of
+//! each run. So a snapshot of the maplet is saved with its list, and after a crash this list is compared with the
+//! present one: pairs of runs that are only in the saved list are removed by their number, and pairs of runs that are
+//! only in the present list are inserted.
 //!
 //! A file of a run has two blocks: its rows, and a filter of their keys. A process that only reads has no maplet: it
-//! keeps these blocks in a cache, and asks each filter where its bytes lie.
+//! keeps these blocks in a cache, and looks keys up in the bytes of each filter, without a copy.
 //!
 //! The program starts itself as a process that writes and looks up, and ends this process at each step. Every answer is
 //! checked at the step, and again when the store is opened after it, with the number of pairs. A file that is cut, or

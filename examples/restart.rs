@@ -1,7 +1,7 @@
 //! A filter that survives its process, with inserts and removals: a journal, and a snapshot with its position.
 //!
-//! The program starts itself as a process that writes, and ends this process at several places. Each time it opens the
-//! store again, and checks that the filter has exactly the items of the journal.
+//! For each of several places, the program starts itself as a process that writes, and that ends there. Then it opens
+//! the store again, and checks that the filter has exactly the items of the journal.
 //!
 //! ```text
 //! cargo run --release --example restart

@@ -2,7 +2,8 @@
 //!
 //! Half of the lookups are for keys that do not exist. Without the filter each of them reads the database; with it,
 //! nearly all are answered from memory. Meanwhile the same threads insert, overwrite and delete rows in transactions,
-//! and roll back some of them. All this is done twice, without the filter and with it, and every answer is checked.
+//! and roll back some of them. All this is done twice, without the filter and with it. The answers for keys that always
+//! have a row, or never have one, are checked.
 //!
 //! ```text
 //! cargo run --release --example shared_cache
@@ -11,8 +12,9 @@
 //! # Keeping filter and database together
 //!
 //! At every moment, each row that a reader can find has a copy of its key in the filter. So a write inserts a copy
-//! before its row, and a commit removes the copies of the rows that are gone after it. In between there is a copy too
-//! many, which costs a read at most. Any thread may write any key: the database says which rows a write has replaced.
+//! before its row, and after a commit the copies of the rows that it replaced or deleted are removed. In between there
+//! is a copy too many, which costs a read at most. Any thread may write any key: the database says which rows a write
+//! has replaced.
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Writes a filter for the page: a key on each line of the standard input, a number or a text; or one of a snapshot.
+//! Writes a filter for the page: of the keys on standard input (a number or a text on each line), or of a snapshot.
 //!
 //! ```text
 //! cargo run -p browser --example write_filter -- words.filter < /usr/share/dict/words

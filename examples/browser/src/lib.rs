@@ -1,8 +1,7 @@
 //! The WebAssembly module of the page: a view of a filter, and the hash of its keys.
 //!
-//! The page writes to the input, and then calls the function that reads it. A file consists of the seed of the hasher,
-//! a snapshot, and a checksum of both. (The hasher has a seed, since a `DefaultHashBuilder` needs random numbers for
-//! one: where there are none, as in WebAssembly, two of them hash alike.)
+//! The page writes to the input, and then calls the function that reads it. A file consists of the seed of a
+//! `StableHashBuilder`, a snapshot, and a checksum of both.
 
 #![expect(unsafe_code, reason = "the page calls these functions by their names")]
 

@@ -1,4 +1,4 @@
-//! The guard in every order of the operations of two workers, both correct and with a mistake.
+//! Models of the guard: two workers, whose operations run in every order, with the right code and with mistakes.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
