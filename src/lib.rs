@@ -168,8 +168,8 @@
 //! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Lookups never
 //!   wait for it. Writers wait for a fraction of a millisecond, whatever the size; longer only if (a) the thread of the
 //!   snapshot is preempted while it holds a lock, or (b) a large stash changes during its copy.
-//! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns a filter that this crate could have
-//!   made, or an error. It allocates in proportion to the bytes read.
+//! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns a filter that the format
+//!   allows, or an error. It allocates in proportion to the bytes read.
 //!
 //! # What finds no room
 //!

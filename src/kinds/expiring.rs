@@ -282,6 +282,20 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<
 pub type GrowableExpiringCuckooFilter<L = AnyLayout, S = DefaultHashBuilder> =
     ExpiringFilter<Growable<L>, S>;
 
+/// Checks that a generation can end after `items` new items. If there is a `room`, it must have the items of all
+/// generations except one.
+fn check_items_per_generation(
+    items: usize,
+    generations: u32,
+    room: Option<usize>,
+) -> Result<(), Error> {
+    let max = room.map_or(usize::MAX, |room| (room / (generations as usize - 1)).max(1));
+    if !(1..=max).contains(&items) {
+        return Err(Error::ItemsPerGenerationOutOfRange { items, max });
+    }
+    Ok(())
+}
+
 /// Operations on items.
 impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Remembers `item` from now on, in the present generation, and returns whether it is new. `Ok(true)`: the item was
@@ -936,15 +950,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Checks that a generation can end after `items` new items. If the filter forgets the oldest generation when it is
     /// full, N - 1 generations must have room.
     fn check_items_per_generation(&self, items: usize, forgets_oldest: bool) -> Result<(), Error> {
-        let max = if forgets_oldest {
-            (self.inner.max_capacity() / (self.generations() as usize - 1)).max(1)
-        } else {
-            usize::MAX
-        };
-        if !(1..=max).contains(&items) {
-            return Err(Error::ItemsPerGenerationOutOfRange { items, max });
-        }
-        Ok(())
+        let room = forgets_oldest.then(|| self.inner.max_capacity());
+        check_items_per_generation(items, self.generations(), room)
     }
 
     /// Sets the number of new items of a generation, if the filter forgets the oldest generation when it is full, and
@@ -1372,9 +1379,13 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     where
         S: Clone,
     {
+        // Before the image: so the clone does not count items that it does not have.
+        let (generation, quota) = (self.generation(), self.quota.as_ref().map(Quota::copy));
         let inner = self.inner.try_clone()?;
         let timer = self.timer.as_ref().map(Timer::copy);
-        let quota = self.quota.as_ref().map(Quota::copy);
+        // If a generation has ended meanwhile, the count may be that of the generation before.
+        let is_current = inner.figures().clock().number() == generation;
+        let quota = quota.map(|quota| if is_current { quota } else { Quota::new(quota.items()) });
         Ok(Self { timer, quota, forgets_oldest: self.forgets_oldest, ..Self::from_inner(inner) })
     }
 }

@@ -1102,8 +1102,9 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// `other` this filter did not hold: 0 if all of them were merged before.
     ///
     /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge.
-    /// Between the two calls, insert nothing into `other`, remove nothing from it, and remove none of its items from
-    /// this filter: otherwise lookups may miss other items. In a filter of fixed size, you may also unmerge items that
+    /// Between the two calls, do not change `other` (a `reserve`, or a `merge` into it that fails, may change it, too),
+    /// and remove none of its items from this filter: otherwise lookups may miss other items. If `other` may change,
+    /// unmerge a [clone](Self::try_clone) that you took before the merge. In a filter of fixed size, you may also unmerge items that
     /// you inserted one by one. In a growing filter you may not: an entry of `other` may know so few bits of its item
     /// that it also matches the entry of another item in this filter.
     ///
@@ -1141,7 +1142,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// An item that both filters hold during the whole call stays, with all its copies in this filter. An item that
     /// `other` does not hold stays if `other` reports it as present, at the [rate](Self::false_positive_rate) of
     /// `other`. A growing filter also keeps all entries of a version group of which `other` has
-    /// [stashed](crate#what-finds-no-room) something. Afterwards you may [remove](Self::remove) an item only if it was
+    /// [stashed](crate#what-finds-no-room) something. If it has [doubled](crate::growth#doubled-entries) entries, the
+    /// returned number and [`len`](Self::len) are estimates from then on. Afterwards you may [remove](Self::remove) an item only if it was
     /// inserted into this filter, and is in `other`.
     ///
     /// There is no general difference of two filters. Two items that share an entry would be removed together, although

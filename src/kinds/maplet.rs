@@ -79,7 +79,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | `remove_value` | another `remove_value`, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growing maplet once the growth mutex; then one stripe after the other | that stripe, for loads and stores in 512 buckets at a time; for a stashed pair the two stripes and the mutex, for some stores |
 /// | `update_values` | as `remove_value`, but for the stashed pairs all stripes at once, and the allocator | that stripe, for loads and stores in all its buckets: from 2^19 buckets on, some 1/4096 of the table; all stripes, while it sorts the stashed pairs and stores in each of them |
 /// | during one of these two: an operation that moves a pair (an insert that kicks or splits; while something of the version group is stashed, also a removal or a replacement) | also each stripe that it needs and that is not swept yet: it sweeps that stripe itself | as these two |
-/// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, each of which was overtaken: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads and a search in the stash |
+/// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, each of which was overtaken: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads, a search in the stash, and the allocator for its values |
 ///
 /// # Layouts
 ///

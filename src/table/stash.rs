@@ -77,7 +77,7 @@ impl<B: Buckets> State<B> {
     /// Returns whether the stash has nearly as many entries as the table has slots. A snapshot cannot hold more stashed
     /// entries than slots.
     pub(super) fn is_stash_full(&self) -> bool {
-        8 * self.stashed_entries() >= 7 * self.slots()
+        8 * self.stashed_entries() as u64 >= 7 * self.slots() as u64
     }
 
     /// Returns the number of bytes that the stash uses on the heap.
@@ -297,7 +297,20 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.reserve_in_stash(key)?;
         let places = key.places();
         let _locked = self.lock(places, self.locate(places));
-        self.put_in_stash(&mut self.lock_cells(key), key, copies)
+        let mut writer = self.lock_cells(key);
+        if self.fills_the_stash(&writer, key) {
+            return Err(InsertError::Full);
+        }
+        self.put_in_stash(&mut writer, key, copies)
+    }
+
+    /// Returns whether an entry would be new in the stash, and the stash has about as many entries as the table has
+    /// slots: a snapshot can hold no more. Asked once more after [`reserve_in_stash`](Self::reserve_in_stash), because
+    /// any number of threads may have found room there before one of them takes it.
+    pub(super) fn fills_the_stash(self, writer: &Writer<'_>, key: Key) -> bool {
+        // In each of the other shards, another thread may be adding an entry.
+        let shards = self.state.shared.stash.shards().len();
+        self.stashed_entries() + shards > self.slots() && writer.copies_of(Self::in_stash(key)) == 0
     }
 
     /// Makes room in the stash for an entry. Other threads may take the room. Returns `Full` if the entry would be new
@@ -862,6 +875,28 @@ mod tests {
         }
         check::<FixedBuckets>();
         check::<GrowingBuckets>();
+    }
+
+    /// Many threads find room in the stash before one of them takes it. Then it has room for all of them, or some get an
+    /// error: a snapshot can hold no more stashed entries than slots.
+    #[test]
+    fn many_threads_that_wait_do_not_overfill_the_stash() {
+        let sizing = Sizing { value_bits: 8, ..Sizing::of_table(Fp16x4::ID, 4, 4) };
+        let table = &Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        let of = |value| table.key_of(Pair { hash: 1, value });
+        (0..9).for_each(|value| table.insert(of(value)).unwrap());
+        let places = of(0).places();
+        let stored = std::thread::scope(|scope| {
+            let locked = table.lock(places, table.locate(places));
+            let threads = (9..60).map(|value| scope.spawn(move || table.insert(of(value)).is_ok()));
+            let threads: Vec<_> = threads.collect();
+            // Mostly, all threads have found room by then.
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            drop(locked);
+            threads.into_iter().filter_map(|thread| thread.join().unwrap().then_some(())).count()
+        });
+        assert_eq!(table.stashed_entries(), stored + 1);
+        assert!(table.stashed_entries() <= table.slots(), "{} entries", table.stashed_entries());
     }
 
     /// A full stash refuses a replacement that needs one more entry, and takes each other one.

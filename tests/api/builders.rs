@@ -298,6 +298,12 @@ fn figures_of(
         (filters, maplets) = (filters.memory_bytes(bytes), maplets.memory_bytes(bytes));
     }
     match (kind.value_bits, kind.grows) {
+        (0, false) if most == 0 && memory.is_some() => {
+            Box::new(move |items| filters.clone().figures(items))
+        }
+        (_, false) if most == 0 && memory.is_some() => {
+            Box::new(move |items| maplets.clone().figures(items))
+        }
         (0, false) => Box::new(move |items| filters.clone().capacity(most).figures(items)),
         (0, true) => Box::new(move |items| filters.clone().max_capacity(most).figures(items)),
         (_, false) => Box::new(move |items| maplets.clone().capacity(most).figures(items)),
@@ -462,6 +468,19 @@ fn a_budget_is_used_up() {
         assert!(both(needed - 1).map_or(0, |figures| figures.capacity) < most);
         assert_eq!(both(needed).unwrap().capacity, most);
     }
+    // A rate that the smallest table of the layout exceeds, and a larger one keeps.
+    for bytes in [20_000, 1 << 20] {
+        let builder = CuckooFilter::builder().false_positive_rate(0.000_12);
+        let builders = [builder.clone().memory_bytes(bytes), builder.clone().snapshot_bytes(bytes)];
+        for within in builders {
+            let most = within.figures(0).unwrap().capacity;
+            assert!(most > 1000 && builder.clone().capacity(most).figures(most).is_ok());
+        }
+    }
+    // No item is a number of items, too.
+    let none = CuckooFilter::builder().capacity(0);
+    let within = none.clone().memory_bytes(1 << 20).figures(0).unwrap();
+    assert_eq!(within.memory_bytes, none.figures(0).unwrap().memory_bytes);
     let error = CuckooFilter::builder().snapshot_bytes(100).figures(0).unwrap_err();
     assert!(matches!(error, Error::BudgetTooSmall { bytes: 100, .. }), "{error:?}");
     // For a growing filter, the maximum follows from the budget, also if growth begins with a capacity.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{
-    CuckooFilter, DefaultHashBuilder, Error, Fp16x4, Growable, StableHashBuilder, Storage,
+    CuckooFilter, DefaultHashBuilder, Error, Fp12x5, Fp16x4, Growable, StableHashBuilder, Storage,
 };
 
 use crate::common::{
@@ -113,6 +113,67 @@ fn rates_add_up(layout: Layout) {
     assert_eq!(copy.false_positive_rate_at(all).to_bits(), said.to_bits());
     whole.clear();
     assert_eq!(whole.false_positive_rate_at(all).to_bits(), inserted.to_bits());
+}
+
+/// A filter that has grown already does not lose the room for its maximum to entries that were doubled when they were
+/// merged, or before.
+#[test]
+fn merges_into_a_grown_filter_leave_room() {
+    const ALL: usize = 200_000;
+    let build = || -> Filter<Growable<Fp12x5>> {
+        let builder = CuckooFilter::builder().max_capacity(ALL).layout::<Fp12x5>();
+        builder.hasher(HASHER).build().expect("a filter")
+    };
+    let part = |number: u64| -> Filter<Growable<Fp12x5>> {
+        let builder = CuckooFilter::builder().growable().layout::<Fp12x5>();
+        let filter = builder.hasher(HASHER).build().expect("a filter");
+        fill(&filter, (1 << 40) + number * 100..(1 << 40) + (number + 1) * 100);
+        filter
+    };
+    let grown = |number: u64| {
+        let filter = build();
+        let merged = (0..10).take_while(|at| filter.merge(&part(number * 10 + at)).is_ok());
+        assert!(merged.count() > 5);
+        filter.reserve(ALL - 1000).expect("room");
+        filter
+    };
+    let parts: [(&str, u64, &dyn Fn(u64) -> Filter<Growable<Fp12x5>>); 2] =
+        [("small parts", 60, &part), ("grown parts", 6, &grown)];
+    for (name, number, part) in parts {
+        let whole = build();
+        whole.reserve(ALL).expect("room");
+        let merged = (0..number).filter(|&number| whole.merge(&part(number)).is_ok()).count();
+        assert!((1..number as usize).contains(&merged), "{merged} {name}");
+        let left = ALL - whole.len();
+        fill(&whole, 0..left as u64);
+        assert_eq!(whole.len(), ALL, "{name}");
+    }
+}
+
+/// Entries that know many bits, and that are removed again, do not let later merges exceed the rate.
+#[test]
+fn a_rate_is_kept_after_a_merge_that_was_taken_back() {
+    const ALL: usize = 100_000;
+    let builder = || CuckooFilter::builder().max_capacity(ALL).hasher(HASHER);
+    let small = || builder().capacity(100);
+    let rate = 1.05 * small().figures(ALL).expect("figures").false_positive_rate;
+    let part = |number: u64| {
+        let filter = small().build().expect("a filter");
+        fill(&filter, number * 10_000..(number + 1) * 10_000);
+        filter
+    };
+    let light = builder().capacity(ALL).build().expect("a filter");
+    fill(&light, 1_000_000..1_060_000);
+    let merged = [false, true].map(|with_light| {
+        let whole = small().false_positive_rate(rate).build().expect("a filter");
+        if with_light {
+            whole.merge(&light).expect("few bits");
+            assert_eq!(whole.unmerge(&light), Ok(0));
+            assert!(whole.is_empty());
+        }
+        (1..4).filter(|&number| whole.merge(&part(number)).is_ok()).count()
+    });
+    assert!(merged[0] > 0 && merged[1] <= merged[0], "{merged:?}");
 }
 
 /// Merges keep a rate that was given to the builder, or they fail and change nothing. Of small filters only some can be

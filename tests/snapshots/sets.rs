@@ -153,6 +153,36 @@ fn an_intersection_of_any_sizes(layout: Layout) {
     }
 }
 
+/// Entries of a small filter that was merged into a large one are doubled many times. After an intersection each item
+/// is still counted once: almost exactly if the other filter tells the parts of an entry apart.
+#[test]
+fn the_length_after_an_intersection_of_doubled_entries() {
+    let new = || default_layout().filters().growable().build().expect("memory");
+    let range = |range: std::ops::Range<usize>| -> Vec<Prehashed> {
+        hashes(1).skip(range.start).take(range.len()).map(Prehashed).collect()
+    };
+    for is_large in [false, true] {
+        for kept in [0..1000, 500..1100, 1000..1300, 0..1300, 2000..2000] {
+            let [ours, theirs, small] = [(); 3].map(|()| new());
+            fill(&ours, &range(0..1000));
+            fill(&small, &range(1000..1300));
+            ours.reserve(1_000_000).unwrap();
+            ours.merge(&small).unwrap();
+            if is_large {
+                theirs.reserve(1_000_000).unwrap();
+            }
+            fill(&theirs, &range(kept.clone()));
+            assert_eq!(ours.len(), 1300);
+            let removed = ours.intersect(&theirs).unwrap();
+            assert!(range(kept.clone()).iter().all(|item| ours.contains(item)));
+            let (left, error) = (kept.len(), if is_large { 10 } else { 250 });
+            println!("{} of {left} items are left", ours.len());
+            assert!(ours.len().abs_diff(left) <= error, "{} of {left}", ours.len());
+            assert_eq!(ours.len() + removed, 1300);
+        }
+    }
+}
+
 #[test]
 fn filters_that_do_not_fit_together() {
     let new = |capacity: usize, seed: u64| {

@@ -241,7 +241,8 @@ fn settled_keys_are_found(kind: Kind, subject: &dyn Subject, plan: Plan) -> u64 
             .collect()
     });
     let all: Vec<Item> = shared.settled.iter().map(|&hash| (hash, 0)).chain(held).collect();
-    assert!(!kind.grows || all.len() * 10 >= plan.most * 9, "{} of {}", all.len(), plan.most);
+    // The writers keep up to a sixteenth less, and one may have just removed some.
+    assert!(!kind.grows || all.len() * 5 >= plan.most * 4, "{} of {}", all.len(), plan.most);
     assert_eq!(subject.len(), all.len(), "{subject:?}");
     for &(hash, value) in &all {
         assert!(subject.values(hash).contains(&value), "{subject:?}");

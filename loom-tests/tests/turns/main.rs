@@ -361,7 +361,7 @@ mod steps {
         announce_and_check(|| builder().growable().max_capacity(10_000).build().unwrap());
     }
 
-    fn executions(model: impl Fn() + Send + Sync + 'static) -> usize {
+    pub fn executions(model: impl Fn() + Send + Sync + 'static) -> usize {
         let executions = Arc::new(Mutex::new(0));
         let counter = Arc::clone(&executions);
         loom::model(move || {
@@ -455,6 +455,44 @@ mod steps {
         let mut builder = loom::model::Builder::new();
         builder.max_branches = 100_000;
         builder.check(move || thread::spawn(model).join().unwrap());
+    }
+}
+
+/// A clock may read an atomic of the model: then another thread has a turn while a thread ends a generation.
+mod clock {
+    use std::time::Duration;
+
+    use loom::sync::atomic::AtomicU64;
+    use loom::sync::atomic::Ordering::SeqCst;
+
+    use super::steps::executions;
+    use super::*;
+
+    loom::lazy_static! { static ref SECONDS: AtomicU64 = AtomicU64::new(0); }
+
+    fn now() -> Duration {
+        Duration::from_secs(SECONDS.load(SeqCst))
+    }
+
+    #[test]
+    fn that_is_a_step_of_the_model() {
+        for due in [11, 21] {
+            let executions = executions(move || {
+                SECONDS.store(0, SeqCst);
+                let builder = ExpiringCuckooFilter::builder().capacity(8).generations(4);
+                let seen = builder.every(Duration::from_secs(10)).clock(now).build().unwrap();
+                let seen = Arc::new(seen);
+                let insert = |item: u64| {
+                    let seen = Arc::clone(&seen);
+                    thread::spawn(move || seen.insert(&item).unwrap())
+                };
+                let threads = [insert(1), insert(2)];
+                SECONDS.store(due, SeqCst);
+                SECONDS.store(due + 1, SeqCst);
+                assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
+            });
+            assert!(executions > 20, "{executions}");
+        }
     }
 }
 

@@ -168,12 +168,11 @@ mod filters {
         operations
     }
 
-    const HOLDERS: [&str; 4] = ["clear", "snapshot", "merge_into", "intersect"];
-    const WAITING: [&str; 9] = [
+    const HOLDERS: [&str; 3] = ["clear", "snapshot", "merge_into"];
+    const WAITING: [&str; 8] = [
         "clear",
         "snapshot",
         "merge_into",
-        "unmerge",
         "insert",
         "merge",
         "insert_if_absent",

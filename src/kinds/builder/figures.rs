@@ -69,7 +69,7 @@ pub struct Figures {
 impl<L: Storage, S, T> Builder<L, S, T> {
     /// Returns the request, with the number of items that its budgets allow, and its sizing. `itself` is the size of
     /// the built value, in bytes.
-    pub(super) fn sizing<V: Values>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
+    pub(crate) fn sizing<V: Values>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
         let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
         let of_memory = |sizing: Sizing| {
             itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, sizing.buckets)
@@ -122,6 +122,9 @@ fn snapshot_bytes(request: Request, buckets: u64) -> u64 {
     bytes_without_lists(request.expires, sizing::in_address_space(buckets)) as u64
 }
 
+/// The maximum number of slots of a bucket, in any layout.
+const MOST_SLOTS: u64 = 8;
+
 /// A maximum number of bytes, if there is one, and a function that returns the bytes that a table needs at its maximum
 /// size.
 type Budget<'a> = (Option<u64>, &'a dyn Fn(Sizing) -> u64);
@@ -136,7 +139,7 @@ fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request,
     };
     let most = budgets.iter().filter_map(|(bytes, _)| *bytes).min().expect("at least one budget");
     let items_are_given =
-        if request.grows { request.max_capacity.is_some() } else { request.items() > 0 };
+        if request.grows { request.max_capacity.is_some() } else { request.capacity.is_some() };
     let with = |items| {
         if items_are_given {
             request
@@ -146,14 +149,20 @@ fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request,
             Request { capacity: Some(items), ..request }
         }
     };
-    let fewest = of(with(request.items()))?;
+    let mut room = request.items();
+    let mut fewest = of(with(room));
+    if !items_are_given && matches!(fewest, Err(Error::RateOutOfReach { .. })) {
+        // A table of two buckets may have a higher rate than any larger one, since all its slots may be used.
+        room = room.max(2 * MOST_SLOTS + 1);
+        fewest = of(with(room)).or(fewest);
+    }
+    let fewest = fewest?;
     if let Some((bytes, needed)) = exceeded(fewest.1) {
         let [bytes, needed] = [bytes, needed].map(sizing::in_address_space);
         return Err(Error::BudgetTooSmall { bytes, needed });
     }
     // Bisects between a number of items that fits and one that does not.
-    let (mut found, mut room, mut none) =
-        (fewest, request.items(), most.saturating_mul(8).max(request.items() + 2));
+    let (mut found, mut none) = (fewest, most.saturating_mul(8).max(room + 2));
     while !items_are_given && none - room > 1 {
         let items = room + (none - room) / 2;
         match of(with(items)) {

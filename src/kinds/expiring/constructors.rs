@@ -5,13 +5,17 @@
 
 use core::time::Duration;
 
+use super::quota::Quota;
 use super::timer::Timer;
-use super::{ExpiringCuckooFilter, ExpiringFilter, GrowableExpiringCuckooFilter, coarse};
+use super::{
+    ExpiringCuckooFilter, ExpiringFilter, GrowableExpiringCuckooFilter, check_items_per_generation,
+    coarse,
+};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::kinds::builder::{Builder, Expiry, Figures, built};
 use crate::layout::Fp16x4;
-use crate::sizing::Request;
+use crate::sizing::{self, Request};
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::ValueBits;
 use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
@@ -149,6 +153,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// (If it goes back, no generation ends until it has caught up.) On `wasm32-unknown-unknown`, which has no clock of
     /// the machine, `build` and `figures` panic if [`every`](Self::every) is set without this clock.
     ///
+    /// `now` must not panic: a panic may end the next generation up to one period too early.
+    ///
     /// `now` is a `fn`, so it cannot capture variables: let it read a `static`. Give each test a `static` of its own,
     /// or a `thread_local!` if only one thread uses the filter.
     ///
@@ -233,12 +239,19 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     pub fn build(self) -> Result<ExpiringFilter<L, S>, Error> {
         let Expiry { generations: count, forgets_oldest, items, .. } = self.expiry;
         let timer = self.timer()?;
-        let inner = self.build_inner(size_of::<ExpiringFilter<L, S>>());
+        let itself = size_of::<ExpiringFilter<L, S>>();
+        if let Some(items) = items {
+            let sizing = self.sizing::<ValueBits>(itself);
+            let (_, sizing) = sizing.map_err(|error| out_of_range(count, error))?;
+            let room = forgets_oldest.then(|| sizing::in_address_space(sizing.max_capacity));
+            check_items_per_generation(items, count, room)?;
+        }
+        let inner = self.build_inner(itself);
         let mut inner = inner.map_err(|error| out_of_range(count, error))?;
         inner.state = inner.state.with_generations(Generations { count, clock: Clock::default() });
         let filter = ExpiringFilter::from_inner(inner);
-        let mut filter = ExpiringFilter { timer, forgets_oldest, ..filter };
-        items.map_or(Ok(()), |items| filter.set_every_items(items))?;
+        let quota = items.map(Quota::new);
+        let mut filter = ExpiringFilter { timer, quota, forgets_oldest, ..filter };
         filter.settle_quota();
         Ok(filter)
     }

@@ -27,11 +27,11 @@ impl Quota {
         Self { items: items as u64, new: AtomicU64::new(0) }
     }
 
-    /// Returns a quota with the same count, for a copy of the table.
+    /// Returns a quota with the same count; with 0 while a thread ends the generation.
     pub(crate) fn copy(&self) -> Self {
         // Relaxed, here and below: a number that orders nothing. Locks order the end of a generation.
         let new = self.new.load(Ordering::Relaxed);
-        Self { items: self.items, new: AtomicU64::new(new % self.items) }
+        Self { items: self.items, new: AtomicU64::new(if new < self.items { new } else { 0 }) }
     }
 
     /// Returns the number of new items after which a generation ends.

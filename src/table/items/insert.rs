@@ -314,7 +314,11 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             Attempt::NoRoom => match reserved {
                 Ok(()) => {
                     let stamped = self.stamped(key, duplicates);
-                    let stashed = self.put_in_stash(&mut self.lock_cells(key), stamped, 1);
+                    let mut writer = self.lock_cells(stamped);
+                    if self.fills_the_stash(&writer, stamped) {
+                        return Attempt::NoRoom;
+                    }
+                    let stashed = self.put_in_stash(&mut writer, stamped, 1);
                     stashed.map_or_else(Attempt::Refused, |is_new| {
                         if is_new { Attempt::Stored } else { Attempt::Counted }
                     })
@@ -394,7 +398,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// Returns whether more than one entry per [`MUCH_STASHED`] slots is stashed: then most long searches are in vain.
     fn stashes_much(self) -> bool {
-        self.stashed_entries() * MUCH_STASHED > self.slots()
+        self.stashed_entries() > self.slots() / MUCH_STASHED
     }
 
     /// Searches far. Outlined, so that the common kick does not pay for the long queue.

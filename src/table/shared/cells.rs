@@ -907,8 +907,8 @@ impl<'a> Writer<'a> {
     /// time in proportion to the number of cells.
     pub(in crate::table) fn resize(&mut self, lines: usize) -> Result<(), NoMemory> {
         let (cells, old) = (self.cells, self.array());
-        // The number of lines must fit into half a word.
-        u32::try_from(lines).map_err(|_| NoMemory { bytes: usize::MAX })?;
+        // The number of lines must fit into half a word, and the number of entries into a `Count`.
+        u32::try_from(LINE as u64 * lines as u64).map_err(|_| NoMemory { bytes: usize::MAX })?;
         cells.heads.try_reach(lines)?;
         cells.words.try_reach(LINE * lines)?;
         if cells.seconds.len() > 0 {

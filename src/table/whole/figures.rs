@@ -167,16 +167,22 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     }
 
     /// Estimates the number of slots that will hold doubled entries at the maximum size. They come from the present
-    /// entries and from `others`; `others` has for each entry the number of bits of its position that it knows. Returns
-    /// 0 if none of the others will be doubled.
-    pub(in crate::table) fn doubled_at_maximum(self, others: impl Iterator<Item = u32>) -> f64 {
+    /// entries and from `others`; `others` has for each entry the number of bits of its position that it knows, and
+    /// `doubled` of them are doubled already. Returns 0 if none of the others are, or will be.
+    pub(in crate::table) fn doubled_at_maximum(
+        self,
+        others: impl Iterator<Item = u32>,
+        doubled: u64,
+    ) -> f64 {
         let most = self.max_buckets() as f64;
         let adds = |known| (most * power_of_half(known) - 1.0).max(0.0);
-        let of_others: f64 = others.map(adds).sum();
+        let of_others = others.map(adds).sum::<f64>() + doubled as f64;
         if of_others == 0.0 {
             return 0.0;
         }
         let (placement, buckets) = (self.buckets.placement(), self.present());
-        of_others + sum_over_slots::<F, _>(placement, buckets, |bucket| self.word_now(bucket), adds)
+        let word = |bucket| self.word_now(bucket);
+        let of_present = sum_over_slots::<F, _>(placement, buckets, word, adds);
+        of_others + of_present + self.doubled().entries as f64
     }
 }

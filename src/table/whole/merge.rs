@@ -56,7 +56,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             let entries = share(entries) as u64;
             self.shared.doubled.lock().add(value, Counts { copies, entries });
         }
-        self.add_merged_weight(weighs_more);
+        // Not less: the entries may be removed again, and would then leave a weight below that of inserts.
+        self.add_merged_weight(weighs_more.max(0.0));
         Ok(())
     }
 
@@ -96,7 +97,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             } else {
                 (slots * growing.full_load() - max_capacity as f64).max(0.0)
             };
-            self.doubled_at_maximum(known) > most
+            self.doubled_at_maximum(known, image.doubled().entries) > most
         })
     }
 

@@ -8,6 +8,8 @@
 //! There is no difference of two tables: an entry that both have may stand for two items, of which the other table has
 //! only one.
 
+use core::cell::Cell;
+
 use super::image::Image;
 use super::merge::halves;
 use crate::layout::{Encoding, both};
@@ -17,6 +19,12 @@ use crate::table::placing::geometry::Place;
 use crate::table::shared::doubled::Counts;
 use crate::table::stash::Copied;
 use crate::table::{Buckets, Stashed, Table, prefix};
+
+/// Returns this share of a number: `part` of `whole`, all at most.
+fn share_of(number: u64, part: u64, whole: u64) -> u64 {
+    let whole = whole.max(1);
+    (u128::from(number) * u128::from(part.min(whole)) / u128::from(whole)) as u64
+}
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Removes the entries of the image, which were merged before. Returns the number of copies that were not there.
@@ -38,22 +46,39 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
         let entries = image.entries().max(1);
         for &(value, doubled) in &image.doubled_of {
-            let share = u128::from(doubled.entries) * u128::from(removed.min(entries));
-            let share = (share / u128::from(entries)) as u64;
+            let share = share_of(doubled.entries, removed, entries);
             self.shared.doubled.lock().subtract(value, Counts { entries: share, ..doubled });
         }
         self.limit_doubled();
         missing
     }
 
-    /// Removes each entry that certainly stands for no item of the other table. Returns how many copies it has removed.
+    /// Removes each entry that certainly stands for no item of the other table. Returns how many copies of items it has
+    /// removed: doubled copies are not items of their own.
     pub(crate) fn intersect(self, other: Table<'_, F, B>) -> u64 {
         self.take_turns_with(other);
         let _removing = self.lock_removing();
+        // How many entries may be doubled, and how many of these stay.
+        let (parts, stay) = (Cell::new(0_u64), Cell::new(0_u64));
+        let goes = |place: Place| {
+            let goes = other.lacks_each(place);
+            if self.may_be_doubled(place) {
+                parts.set(parts.get() + 1);
+                stay.set(stay.get() + u64::from(!goes));
+            }
+            goes
+        };
         let (mut bucket, mut removed) = (0, 0);
         // Growth may add buckets meanwhile.
         while bucket < self.present() {
-            if self.places_in(bucket).any(|place| other.lacks_each(place)) {
+            let mut places = self.places_in(bucket);
+            // In a growing table each entry is counted, once.
+            let any = if B::GROWS {
+                places.filter(|&place| goes(place)).count() > 0
+            } else {
+                places.any(goes)
+            };
+            if any {
                 let locked = self.lock_stripes([bucket]);
                 let kept =
                     |at: Bucket<_>, slot| (!other.lacks_each(at.place::<F>(slot))).then_some(slot);
@@ -61,9 +86,36 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             }
             bucket += 1;
         }
-        removed += self.sweep_stash(|_| true, |place| other.lacks_each(place));
+        removed += self.sweep_stash(|_| true, goes);
+        let doubled = self.forget_doubled(other, parts.get(), stay.get());
         self.limit_doubled();
-        removed
+        removed.saturating_sub(doubled)
+    }
+
+    /// Returns whether an entry knows no more bits of its position than buckets tell, as all doubled entries do.
+    fn may_be_doubled(self, Place { entry, .. }: Place) -> bool {
+        let growing = self.buckets.growing();
+        growing.is_some_and(|growing| entry.known() <= growing.extent().level() + 1)
+    }
+
+    /// After only `stay` of the entries that may be doubled are left: estimates how many of these are doubled, and
+    /// counts no more. Returns how many copies are no longer counted.
+    ///
+    /// The parts into which an entry was doubled stand for one item. If the entries of the other table tell these parts
+    /// apart, an item keeps one part before any item keeps a second one. If not, an item keeps all parts or none.
+    fn forget_doubled(self, other: Table<'_, F, B>, parts: u64, stay: u64) -> u64 {
+        let mut splitting = self.shared.doubled.lock();
+        let Counts { copies, entries } = splitting.all();
+        let level = self.buckets.growing().map_or(0, |growing| growing.extent().level());
+        let left = if other.buckets.known_bits() > level {
+            (stay + entries).saturating_sub(parts).min(entries)
+        } else {
+            share_of(entries, stay, parts)
+        };
+        // A filter has no values: all its entries have the value 0.
+        let forgotten = share_of(copies, entries - left, entries);
+        splitting.subtract(0, Counts { copies: forgotten, entries: entries - left });
+        copies - splitting.all().copies
     }
 
     /// Returns three numbers: of all entries; of those that may stand for an item of the other table; and of those that

@@ -670,8 +670,8 @@ pub const FAULTS: &[Fault] = faults! {
     count: "two threads end generations by the number of their items at once"
         without "before < self.items &&" => "quota::three_new_items_where_two_end_a_generation";
     count: "items that others store while a generation ends count for the next one"
-        replace "self.new.swap(now - self.items, Ordering::Relaxed);"
-        with "self.new.fetch_add(self.items.wrapping_neg(), Ordering::Relaxed);"
+        replace "let _left = Left { count: &self.new, items: now - self.items }; end();"
+        with "end(); self.new.fetch_add(self.items.wrapping_neg(), Ordering::Relaxed);"
         => "quota::two_new_items_of_two_generations";
     store_absent: "a stamp is read before the stripe is taken"
         put "let place = Place::select(in_first, self.stamped(key, duplicates).places());"
