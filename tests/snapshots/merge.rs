@@ -120,11 +120,12 @@ fn rates_add_up(layout: Layout) {
 #[test]
 fn merges_into_a_grown_filter_leave_room() {
     const ALL: usize = 200_000;
-    let build = || -> Filter<Growable<Fp12x5>> {
+    type Part = Filter<Growable<Fp12x5>>;
+    let build = || -> Part {
         let builder = CuckooFilter::builder().max_capacity(ALL).layout::<Fp12x5>();
         builder.hasher(HASHER).build().expect("a filter")
     };
-    let part = |number: u64| -> Filter<Growable<Fp12x5>> {
+    let part = |number: u64| -> Part {
         let builder = CuckooFilter::builder().growable().layout::<Fp12x5>();
         let filter = builder.hasher(HASHER).build().expect("a filter");
         fill(&filter, (1 << 40) + number * 100..(1 << 40) + (number + 1) * 100);
@@ -137,9 +138,7 @@ fn merges_into_a_grown_filter_leave_room() {
         filter.reserve(ALL - 1000).expect("room");
         filter
     };
-    let parts: [(&str, u64, &dyn Fn(u64) -> Filter<Growable<Fp12x5>>); 2] =
-        [("small parts", 60, &part), ("grown parts", 6, &grown)];
-    for (name, number, part) in parts {
+    let check = |name: &str, number: u64, part: &dyn Fn(u64) -> Part| {
         let whole = build();
         whole.reserve(ALL).expect("room");
         let merged = (0..number).filter(|&number| whole.merge(&part(number)).is_ok()).count();
@@ -147,7 +146,9 @@ fn merges_into_a_grown_filter_leave_room() {
         let left = ALL - whole.len();
         fill(&whole, 0..left as u64);
         assert_eq!(whole.len(), ALL, "{name}");
-    }
+    };
+    check("small parts", 60, &part);
+    check("grown parts", 6, &grown);
 }
 
 /// Entries that know many bits, and that are removed again, do not let later merges exceed the rate.
