@@ -35,7 +35,7 @@ const KINDS: [char; 3] = ['F', 'M', 'E'];
 /// The text of a cell for a kind of filter that does not have both operations.
 const NO_PAIR: &str = "–";
 
-/// Returns the names of all models: of the rows in the lists that begin with `models! {` or the like.
+/// Returns the names of all models: of the rows in the lists that begin with `models! {`, `of_layouts! {` or the like.
 fn models() -> BTreeSet<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models");
     let mut names = BTreeSet::new();
@@ -46,7 +46,8 @@ fn models() -> BTreeSet<String> {
         let mut in_list = false;
         for line in text.lines() {
             if !line.starts_with(' ') {
-                in_list = line.contains("models") && line.ends_with("! {");
+                in_list = line.ends_with("! {")
+                    && (line.contains("models") || line.starts_with("of_layouts"));
             } else if let Some(row) = line.strip_prefix("    ").filter(|_| in_list) {
                 let end = row.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(row.len());
                 if end > 0
