@@ -116,17 +116,18 @@ fn an_entry_takes_no_more_memory_than_is_said() {
     }
 }
 
-/// What the page about the design says of the first entry.
+/// What the page about the design says of the first entry, with 64 bits. With 32 bits it takes less.
 #[test]
 fn the_first_entry_takes_the_memory_that_is_said() {
     let filters = || default_layout().filters();
+    let [small, large] = if usize::BITS == 64 { [1032, 7504] } else { [848, 6312] };
     let built = |filter: Result<Filter, _>| first_entry(&filter.expect("memory"));
     assert_eq!(
         [100, 10_000_000].map(|items| built(filters().capacity(items).build())),
-        [1032, 7504]
+        [small, large]
     );
     let growing = filters().growable().build().expect("memory");
-    assert_eq!(first_entry(&growing), 7504);
+    assert_eq!(first_entry(&growing), large);
 }
 
 /// Returns the bytes that the first entry takes: of copies of one item.
