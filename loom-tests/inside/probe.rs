@@ -600,11 +600,6 @@ pub fn merge<M: Subject>(shared: &M::Shared, image: &Image) -> Result<(), Error>
     table::<M>(shared).merge(&image.taken, 0)
 }
 
-/// Intersects the filter with itself, which must remove nothing. Returns the number of removed copies.
-pub fn intersect_with_itself<M: Subject>(shared: &M::Shared) -> u64 {
-    table::<M>(shared).intersect(table::<M>(shared))
-}
-
 /// Intersects the filter with another one. Returns the number of removed copies.
 pub fn intersect<M: Subject>(shared: &M::Shared, other: &M::Shared) -> u64 {
     table::<M>(shared).intersect(table::<M>(other))

@@ -501,7 +501,7 @@ pub fn merge<M: Subject>(stored: usize) -> Step<M> {
 
 /// Intersects the filter with itself: all items stay.
 pub fn intersect_with_itself<M: Subject>() -> Step<M> {
-    does(|thread| probe::intersect_with_itself::<M>(&thread.shared) == 0)
+    does(|thread| probe::intersect::<M>(&thread.shared, &thread.shared) == 0)
 }
 
 /// Calls [`Thread::intersect_without`], which may remove the item or not.

@@ -893,7 +893,11 @@ mod tests {
             // Mostly, all threads have found room by then.
             std::thread::sleep(std::time::Duration::from_millis(200));
             drop(locked);
-            threads.into_iter().filter_map(|thread| thread.join().unwrap().then_some(())).count()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .filter(|&stored| stored)
+                .count()
         });
         assert_eq!(table.stashed_entries(), stored + 1);
         assert!(table.stashed_entries() <= table.slots(), "{} entries", table.stashed_entries());

@@ -1,5 +1,6 @@
 //! What users of any collection expect: defaults, layouts by name, iterators, and panics that can be caught.
 
+use std::cell::RefCell;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -278,4 +279,68 @@ fn each_constructor_of_the_table_is_compiled() {
         .collect();
     assert!(constructors.len() > 10);
     assert_eq!(constructors, compiled);
+}
+
+thread_local! {
+    /// Runs when the hasher is cloned: in the middle of a `try_clone`, after the image of the table.
+    static IN_CLONE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// A hasher that runs [`IN_CLONE`] when it is cloned.
+struct Interrupted;
+
+impl Clone for Interrupted {
+    fn clone(&self) -> Self {
+        let run = IN_CLONE.take().expect("one clone for each test");
+        run();
+        Self
+    }
+}
+
+impl BuildHasher for Interrupted {
+    type Hasher = <StableHashBuilder as BuildHasher>::Hasher;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        HASHER.build_hasher()
+    }
+}
+
+/// A clone counts the new items of its generation that it has, and no others.
+#[test]
+fn a_clone_does_not_count_later_items() {
+    let builder = ExpiringCuckooFilter::builder().capacity(100).generations(2).every_items(10);
+    let seen = Arc::new(builder.hasher(Interrupted).build().unwrap());
+    seen.insert_all(0..13).unwrap();
+    let beside = Arc::clone(&seen);
+    IN_CLONE.set(Some(Box::new(move || assert_eq!(beside.insert_all(20..26), Ok(6)))));
+    let clone = seen.try_clone().unwrap();
+    assert_eq!((clone.len(), clone.generation(), seen.len()), (13, 1, 19));
+    clone.insert_all(30..36).unwrap();
+    assert!(clone.generation() == 1 && clone.contains(&0));
+    clone.insert(&36).unwrap();
+    assert!(clone.generation() == 2 && !clone.contains(&0));
+    // A generation of the original ends meanwhile.
+    let beside = Arc::clone(&seen);
+    IN_CLONE.set(Some(Box::new(move || assert_eq!(beside.insert_all(40..41), Ok(1)))));
+    let clone = seen.try_clone().unwrap();
+    assert_eq!((clone.generation(), seen.generation()), (1, 2));
+    clone.insert(&40).unwrap();
+    assert_eq!(clone.generation(), 2);
+}
+
+/// A clone has the rate of what was merged before the instant of its image, also if the filter is cleared meanwhile.
+#[test]
+fn a_clone_keeps_the_rate_of_its_items() {
+    let whole = Arc::new(GrowableCuckooFilter::with_hasher(Interrupted));
+    let part = GrowableCuckooFilter::with_hasher(Interrupted);
+    part.insert_all(0..1000).unwrap();
+    whole.insert_all(1000..3000).unwrap();
+    whole.merge(&part).unwrap();
+    let said = whole.false_positive_rate_at(3000);
+    let beside = Arc::clone(&whole);
+    IN_CLONE.set(Some(Box::new(move || beside.clear())));
+    let clone = whole.try_clone().unwrap();
+    assert_eq!((clone.len(), whole.len()), (3000, 0));
+    assert_eq!(clone.false_positive_rate_at(3000).to_bits(), said.to_bits());
+    assert!(whole.false_positive_rate_at(3000) < said);
 }

@@ -133,9 +133,9 @@ fn merges_into_a_grown_filter_leave_room() {
     };
     let grown = |number: u64| {
         let filter = build();
+        filter.reserve(ALL).expect("room");
         let merged = (0..10).take_while(|at| filter.merge(&part(number * 10 + at)).is_ok());
-        assert!(merged.count() > 5);
-        filter.reserve(ALL - 1000).expect("room");
+        assert_eq!(merged.count(), 10);
         filter
     };
     let check = |name: &str, number: u64, part: &dyn Fn(u64) -> Part| {
@@ -146,9 +146,10 @@ fn merges_into_a_grown_filter_leave_room() {
         let left = ALL - whole.len();
         fill(&whole, 0..left as u64);
         assert_eq!(whole.len(), ALL, "{name}");
+        merged
     };
-    check("small parts", 60, &part);
-    check("grown parts", 6, &grown);
+    let (small, grown) = (check("small parts", 60, &part), check("grown parts", 6, &grown));
+    assert!(10 * grown <= small, "{grown} parts of ten, and {small} of one");
 }
 
 /// Entries that know many bits, and that are removed again, do not let later merges exceed the rate.

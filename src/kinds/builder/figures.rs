@@ -5,6 +5,7 @@
 
 use super::Builder;
 use crate::error::Error;
+use crate::layout::MAX_SLOTS;
 use crate::sizing::{self, Request, Sizing};
 use crate::snapshot::format::bytes_without_lists;
 use crate::storage::Storage;
@@ -122,9 +123,6 @@ fn snapshot_bytes(request: Request, buckets: u64) -> u64 {
     bytes_without_lists(request.expires, sizing::in_address_space(buckets)) as u64
 }
 
-/// The maximum number of slots of a bucket, in any layout.
-const MOST_SLOTS: u64 = 8;
-
 /// A maximum number of bytes, if there is one, and a function that returns the bytes that a table needs at its maximum
 /// size.
 type Budget<'a> = (Option<u64>, &'a dyn Fn(Sizing) -> u64);
@@ -153,7 +151,7 @@ fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request,
     let mut fewest = of(with(room));
     if !items_are_given && matches!(fewest, Err(Error::RateOutOfReach { .. })) {
         // A table of two buckets may have a higher rate than any larger one, since all its slots may be used.
-        room = room.max(2 * MOST_SLOTS + 1);
+        room = room.max(2 * MAX_SLOTS as u64 + 1);
         fewest = of(with(room)).or(fewest);
     }
     let fewest = fewest?;

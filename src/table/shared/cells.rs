@@ -396,9 +396,9 @@ impl Cells {
         let mut lengths = if known == 0 {
             1
         } else {
-            // Relaxed: the store came before the bump of the version that made the caller look here, or under the
-            // mutex, or under a stripe of the item.
-            self.lengths.load(Ordering::Relaxed) & (u64::MAX >> (u64::BITS - known))
+            // SeqCst: as in `scan_length`. (To find each entry, Relaxed would do: the store came before the bump of the
+            // version that made the caller look here, or under the mutex, or under a stripe of the item.)
+            self.lengths.load(Ordering::SeqCst) & (u64::MAX >> (u64::BITS - known))
         };
         iter::from_fn(move || {
             let length = lengths.checked_ilog2()?;
@@ -411,8 +411,8 @@ impl Cells {
     /// `false`: there may be an entry, or the number of lines has changed meanwhile. Takes no lock.
     #[inline(always)]
     pub(in crate::table) fn marks_lack(&self, key: Place) -> bool {
-        // Acquire and Relaxed, as in `read_until`.
-        let lines = self.lines.load(Ordering::Acquire);
+        // SeqCst and Relaxed, as in `read_until`.
+        let lines = self.lines.load(Ordering::SeqCst);
         let lacks = |entry| self.is_unmarked(lines, entry, key.position);
         // A table of fixed size has no loop.
         let lacks = if key.entry.known() == 0 {
@@ -433,9 +433,9 @@ impl Cells {
         let Some(head) = self.heads.view().get(line) else {
             return true;
         };
-        // Acquire: pairs with the store of `set_head`. A lookup that misses marks because they were cleared also sees
-        // the version that was bumped before, or the new number of lines.
-        marks_of(hash) & !head.load(Ordering::Acquire) != 0
+        // SeqCst: as in `scan_length`. It pairs with the store of `set_head`. A lookup that misses marks because they
+        // were cleared also sees the version that was bumped before, or the new number of lines.
+        marks_of(hash) & !head.load(Ordering::SeqCst) != 0
     }
 
     /// As `marks_lack`, but also reads the cells if the marks prove nothing.
@@ -476,9 +476,11 @@ impl Cells {
             (self.hash(name(entry), position), self.packing.sought(entry, position, mask));
         let (heads, words, mut marks) = (self.heads.view(), self.words.view(), marks_of(hash));
         for line in way(hash as usize, lines as u32 as usize) {
-            // Acquire, as all loads here: they pair with the stores of the writer. A lookup that misses an entry
-            // because it was taken out also sees the version that was bumped before, or the new number of lines.
-            let head = heads.word(line).load(Ordering::Acquire);
+            // SeqCst, as all loads that decide what a search finds: searches of several threads agree on the order of
+            // what they find, also before the version is bumped. They pair with the stores of the writer. A lookup that
+            // misses an entry because it was taken out also sees the version that was bumped before, or the new number
+            // of lines.
+            let head = heads.word(line).load(Ordering::SeqCst);
             // Only at the first line: its marks prove that there is no such entry.
             if mem::take(&mut marks) & !head != 0 {
                 break;
@@ -533,10 +535,11 @@ impl Cells {
         query: StashQuery,
         found: impl FnMut(Match) -> ControlFlow<()>,
     ) -> Option<ControlFlow<()>> {
-        // Acquire: pairs with the store of `set_lines`. A thread that sees the number also sees the lines.
-        let lines = self.lines.load(Ordering::Acquire);
+        // SeqCst: as in `scan_length`. It pairs with the store of `set_lines`. A thread that sees the number also sees
+        // the lines.
+        let lines = self.lines.load(Ordering::SeqCst);
         let ended = self.scan(lines, query, found);
-        // Relaxed: the Acquire loads of heads and cells keep this load behind them.
+        // Relaxed: the loads of heads and cells keep this load behind them.
         (ended.is_break() || self.lines.load(Ordering::Relaxed) == lines).then_some(ended)
     }
 

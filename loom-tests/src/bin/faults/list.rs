@@ -132,6 +132,14 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
     clear_locked "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
     scan_length "let first = words.word(at).load(Ordering::SeqCst);":
         "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
+    of_each_length "self.lengths.load(Ordering::SeqCst) & (u64::MAX >> (u64::BITS - known))":
+        "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
+    of_each_length "self.lengths.load(Ordering::SeqCst) & (u64::MAX >> (u64::BITS - known))":
+        "Relaxed, not SeqCst", TWO_LOADS_OF_LOOM;
+    marks_lack "let lines = self.lines.load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
+    is_unmarked "marks_of(hash) & !head.load(Ordering::SeqCst) != 0": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
+    scan_length "let head = heads.word(line).load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
+    read_until "let lines = self.lines.load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
     take "array.set_fewer_copies(at, found.copies - copies, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
     clear "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));":
         "Relaxed, not Release", "a lookup that misses what is cleared comes after the clear";
@@ -148,6 +156,9 @@ const ORDER_OF_CALLS: &str = "it adds an order of calls of which one returns bef
 
 const SEQ_CST_OF_LOOM: &str = "in loom, the SeqCst loads of the version and of the words before it see all that \
     SeqCst stores have published, and so hide this";
+
+const TWO_LOADS_OF_LOOM: &str = "in loom, a SeqCst load may return an older value than a SeqCst load of another thread \
+    that comes before it";
 
 const NO_FENCE_OF_LOOM: &str = "in loom, a fence orders no SeqCst load, so no model can show that `clear` and \
     `update_values` need one";
