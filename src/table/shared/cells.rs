@@ -389,17 +389,20 @@ impl Cells {
         hash(name & (u64::from(self.key) | LENGTH), position)
     }
 
+    /// Returns which lengths an entry of the shard may have: the lowest bit stands for 1.
+    #[inline(always)]
+    fn lengths_in_use(&self) -> u64 {
+        // SeqCst: as in `scan_length`. (To find each entry, Relaxed would do: the store came before the bump of the
+        // version that made the caller look here, or under the mutex, or under a stripe of the item.)
+        self.lengths.load(Ordering::SeqCst)
+    }
+
     /// Returns the item shortened to each length that a matching entry may have, the longest first.
     #[inline(always)]
     fn of_each_length(&self, item: Entry) -> impl Iterator<Item = Entry> {
         let known = item.known();
-        let mut lengths = if known == 0 {
-            1
-        } else {
-            // SeqCst: as in `scan_length`. (To find each entry, Relaxed would do: the store came before the bump of the
-            // version that made the caller look here, or under the mutex, or under a stripe of the item.)
-            self.lengths.load(Ordering::SeqCst) & (u64::MAX >> (u64::BITS - known))
-        };
+        let mut lengths =
+            if known == 0 { 1 } else { self.lengths_in_use() & (u64::MAX >> (u64::BITS - known)) };
         iter::from_fn(move || {
             let length = lengths.checked_ilog2()?;
             lengths ^= 1 << length;

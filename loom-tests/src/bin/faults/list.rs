@@ -132,10 +132,8 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
     clear_locked "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
     scan_length "let first = words.word(at).load(Ordering::SeqCst);":
         "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
-    of_each_length "self.lengths.load(Ordering::SeqCst) & (u64::MAX >> (u64::BITS - known))":
-        "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
-    of_each_length "self.lengths.load(Ordering::SeqCst) & (u64::MAX >> (u64::BITS - known))":
-        "Relaxed, not SeqCst", TWO_LOADS_OF_LOOM;
+    lengths_in_use "self.lengths.load(Ordering::SeqCst)": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
+    lengths_in_use "self.lengths.load(Ordering::SeqCst)": "Relaxed, not SeqCst", TWO_LOADS_OF_LOOM;
     marks_lack "let lines = self.lines.load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
     is_unmarked "marks_of(hash) & !head.load(Ordering::SeqCst) != 0": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
     scan_length "let head = heads.word(line).load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
