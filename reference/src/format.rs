@@ -63,6 +63,11 @@ pub fn is_of((known, position): Prefix, (_, item): Prefix) -> bool {
     lowest(position ^ item, known) == 0
 }
 
+/// Whether an entry that knows this of its position, and one that knows that, may stand for one item.
+pub fn may_be_one(one @ (known, _): Prefix, (other_known, position): Prefix) -> bool {
+    is_of((known.min(other_known), position), one)
+}
+
 /// The lowest bits of a number; `bits` is not 0.
 pub fn lowest(number: u64, bits: u32) -> u64 {
     number & (u64::MAX >> (64 - bits))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::{Class, Contents, Entry, Geometry, Prefix, Value, is_of, lowest};
+use crate::format::{Class, Contents, Entry, Geometry, Prefix, Value, is_of, lowest, may_be_one};
 
 /// No bits, and all bits, of a position.
 const SHORTEST: Prefix = (0, 0);
@@ -123,6 +123,40 @@ impl Model {
             *self.copies.entry(entry).or_default() += copies;
         }
         self.len += other.len;
+    }
+
+    /// How many copies of entries there are: items, and what splits have added.
+    pub(crate) fn entries(&self) -> usize {
+        self.copies.values().sum()
+    }
+
+    /// Whether an entry of this table may stand for an item for which this entry of another one stands.
+    fn may_share(&self, (class, value, known): Entry) -> bool {
+        let mut of_class = self.copies.range((class, value, SHORTEST)..=(class, value, LONGEST));
+        of_class.any(|(&(.., own), _)| may_be_one(own, known))
+    }
+
+    /// Only the entries that may stand for items of another table.
+    pub(crate) fn intersect(&mut self, other: &Self) {
+        self.copies.retain(|&entry, _| other.may_share(entry));
+    }
+
+    /// So many copies may stand for items of another table; and so many would, if each knew another position.
+    pub(crate) fn overlap(&self, other: &Self) -> [usize; 2] {
+        let elsewhere = |(class, value, (known, position)): Entry| {
+            let ((core, even), position) = (class, position ^ 2);
+            ((core, even ^ 2), value, (known, position))
+        };
+        let held = |of: &dyn Fn(Entry) -> Entry| {
+            let held = self.copies.iter().filter(|&(&entry, _)| other.may_share(of(entry)));
+            held.map(|(_, copies)| copies).sum()
+        };
+        [held(&|entry| entry), held(&elsewhere)]
+    }
+
+    /// How many items there are: the table can only estimate that.
+    pub(crate) fn set_len(&mut self, items: usize) {
+        self.len = items;
     }
 
     pub(crate) fn clear(&mut self) {

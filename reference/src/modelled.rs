@@ -42,6 +42,12 @@ pub enum Op {
     Restore,
     /// The other one into this one.
     Merge,
+    /// The other one into this one. These keys are inserted, and then the other one is unmerged.
+    MergeAndBack(u16, u8),
+    /// Of this one only what may be in the other one.
+    Intersect,
+    /// An estimate of what both have.
+    Overlap,
     /// This one and the other change places.
     Swap,
     /// All pairs of a maplet with the value of this key.
@@ -168,8 +174,8 @@ impl Modelled {
     pub fn apply(&mut self, op: Op, other: &mut Self) {
         use Op::{
             Clear, Insert, InsertIfAbsent, InsertIfAbsentOrReplace, InsertIfAbsentOrReplaceMany,
-            InsertMany, InsertPairIfAbsent, Look, LookMany, Merge, Remove, RemoveMany, RemoveValue,
-            Reserve, Restore, Swap, Update, UpdateValues,
+            InsertMany, InsertPairIfAbsent, Intersect, Look, LookMany, Merge, MergeAndBack,
+            Overlap, Remove, RemoveMany, RemoveValue, Reserve, Restore, Swap, Update, UpdateValues,
         };
         let is_maplet = self.start.geometry.is_maplet();
         let keys: Vec<u16> = match op {
@@ -185,8 +191,9 @@ impl Modelled {
             InsertMany(first, count)
             | InsertIfAbsentOrReplaceMany(first, count)
             | RemoveMany(first, count)
+            | MergeAndBack(first, count)
             | LookMany(first, count) => keys(first, count).collect(),
-            Clear(_) | Reserve(_) | Restore | Merge | Swap => Vec::new(),
+            Clear(_) | Reserve(_) | Restore | Merge | Intersect | Overlap | Swap => Vec::new(),
         };
         let items: Vec<Item> = keys.iter().map(|&key| self.item(key)).collect();
         // Of each the value of another key with this hash.
@@ -253,7 +260,16 @@ impl Modelled {
                 self.settle();
             }
             Restore => self.restore(),
-            Merge => self.merge(other),
+            Merge => {
+                self.merge(other);
+            }
+            MergeAndBack(..) if is_maplet => {
+                let _ = self.insert_many(&items);
+            }
+            MergeAndBack(..) => self.merge_and_back(other, &items),
+            Intersect if !is_maplet => self.intersect(other),
+            Overlap if !is_maplet => self.overlap(other),
+            Intersect | Overlap => {}
             Swap => std::mem::swap(self, other),
         }
         assert_eq!(self.subject.len(), self.model.len(), "{op:?}");
@@ -620,9 +636,12 @@ impl Modelled {
         self.original.get_or_insert(before);
     }
 
-    fn merge(&mut self, other: &Self) {
+    /// Says whether the other one was merged.
+    fn merge(&mut self, other: &Self) -> bool {
         assert!(!self.is_exact || self.start.geometry.first == other.start.geometry.first);
-        match self.both(|subject| subject.merge(other.subject())) {
+        let merged = self.both(|subject| subject.merge(other.subject()));
+        let is_merged = merged.is_ok();
+        match merged {
             Ok(()) => {
                 self.model.merge(&other.model);
                 for (&item, &copies) in &other.held {
@@ -641,6 +660,63 @@ impl Modelled {
             Err(error) => panic!("{error}"),
         }
         self.follow();
+        is_merged
+    }
+
+    /// Merges the other one, inserts these items, and unmerges the other one: only these items are more.
+    fn merge_and_back(&mut self, other: &Self, items: &[Item]) {
+        let (model, held) = (self.model.clone(), self.held.clone());
+        if !self.merge(other) {
+            return;
+        }
+        let with_others = self.model.len();
+        let _ = self.insert_many(items);
+        let stored = self.model.len() - with_others;
+        assert_eq!(self.both(|subject| subject.unmerge(other.subject())), Ok(0));
+        (self.model, self.held) = (model, held);
+        for &item in &items[..stored] {
+            // As short entries as the table has, `follow` finds.
+            self.model.add(self.entry(item), u32::MAX);
+            *self.held.entry(item).or_default() += 1;
+        }
+        self.follow();
+    }
+
+    /// Whether the other one may keep entries that it does not have: those of groups of which something is stashed.
+    fn is_blind(other: &Self) -> bool {
+        other.start.geometry.grows && other.subject.stashed().0 > 0
+    }
+
+    fn intersect(&mut self, other: &Self) {
+        let all = self.model.entries();
+        let removed = self.both(|subject| subject.intersect(other.subject())).expect("alike");
+        self.model.intersect(&other.model);
+        let contents = self.subject.contents();
+        let left: usize = contents.copies.values().sum();
+        let least = self.model.entries();
+        assert!(if Self::is_blind(other) { (least..=all).contains(&left) } else { left == least });
+        // Of doubled entries it is estimated how many are left.
+        let items = if self.is_exact { left } else { contents.items() as usize };
+        assert_eq!(items + removed, self.model.len());
+        self.model.set_len(items);
+        let may_share = |item| other.model.count(other.entry(item)) > 0;
+        self.held.retain(|&item, _| may_share(item));
+        self.follow();
+    }
+
+    fn overlap(&self, other: &Self) {
+        let found = self.both(|subject| subject.overlap(other.subject())).expect("alike");
+        if self.subject.stashed().0 > 0 || Self::is_blind(other) {
+            return;
+        }
+        let all = self.model.entries() as f64;
+        let [held, by_chance] = self.model.overlap(&other.model).map(|copies| copies as f64);
+        let grows = self.start.geometry.grows;
+        let rate =
+            if grows { by_chance / all.max(1.0) } else { other.subject.false_positive_rate() };
+        // All that is held by chance says nothing.
+        let items = if rate < 1.0 { ((held - all * rate) / (1.0 - rate)).max(0.0) } else { 0.0 };
+        assert!((found.items - items).abs() <= 1e-6 * all, "{found:?}, {items} of {all}");
     }
 
     /// All that is there is found, and counted.

@@ -6,8 +6,8 @@ use std::io::Read;
 
 use coucal::{
     AnyLayout, Builder, Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView,
-    Error, Fixed, Growable, GrowingLayout, MapletBuilder, Prehashed, Snapshot, StableHashBuilder,
-    Storage,
+    Error, Fixed, Growable, GrowingLayout, MapletBuilder, Overlap, Prehashed, Snapshot,
+    StableHashBuilder, Storage,
 };
 
 use crate::format::{self, Contents, Geometry, Value};
@@ -90,6 +90,18 @@ pub trait Subject: Any + Debug + Send + Sync {
     /// Only for maplets, where nothing keeps it from being done.
     fn replace(&self, item: Item, new: Value) -> bool {
         self.try_replace(item, new).expect("a value that fits, and memory")
+    }
+    /// Only for filters. The other one is of the same type.
+    fn unmerge(&self, _: &dyn Subject) -> Result<usize, Error> {
+        unreachable!("a maplet has no unmerge")
+    }
+    /// Only for filters. The other one is of the same type.
+    fn intersect(&self, _: &dyn Subject) -> Result<usize, Error> {
+        unreachable!("a maplet has no intersection")
+    }
+    /// Only for filters. The other one is of the same type.
+    fn overlap(&self, _: &dyn Subject) -> Result<Overlap, Error> {
+        unreachable!("a maplet has no overlap")
     }
     /// Only for maplets. Which items have got a new value.
     fn replace_each(&self, _: &[(Item, Value)]) -> Vec<bool> {
@@ -181,6 +193,10 @@ pub fn boxed<S: Subject>(
     Ok(subject)
 }
 
+fn of_type<S: Subject>(subject: &dyn Subject) -> &S {
+    (subject as &dyn Any).downcast_ref().expect("one of the same type")
+}
+
 /// Methods that do as those of the same name.
 macro_rules! same {
     ($($name:ident: $type:ty)*) => { $(fn $name(&self) -> $type { self.$name() })* };
@@ -206,7 +222,7 @@ macro_rules! subject {
                 boxed(|| self.try_clone())
             }
             fn merge(&self, other: &dyn Subject) -> Result<(), Error> {
-                self.merge((other as &dyn Any).downcast_ref().expect("one of the same type"))
+                self.merge(of_type(other))
             }
             fn reserve(&self, additional: usize) -> Result<(), Error> {
                 L::$reserve(self, additional)
@@ -268,6 +284,15 @@ subject! {
     }
     fn remove(&self, (hash, _): Item) -> bool {
         self.remove(&Prehashed(hash))
+    }
+    fn unmerge(&self, other: &dyn Subject) -> Result<usize, Error> {
+        self.unmerge(of_type(other))
+    }
+    fn intersect(&self, other: &dyn Subject) -> Result<usize, Error> {
+        self.intersect(of_type(other))
+    }
+    fn overlap(&self, other: &dyn Subject) -> Result<Overlap, Error> {
+        self.overlap(of_type(other))
     }
     fn count(&self, (hash, _): Item) -> usize {
         let (item, mut counts) = (Prehashed(hash), [usize::MAX; 2]);

@@ -45,6 +45,9 @@ pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
         20 => key().prop_map(Op::InsertPairIfAbsent),
         40 => key().prop_map(Op::Update),
         merges => Just(Op::Merge),
+        merges => keys().prop_map(|(first, count)| Op::MergeAndBack(first, count)),
+        merges.div_ceil(4) => Just(Op::Intersect),
+        merges => Just(Op::Overlap),
         merges => Just(Op::Swap),
     ];
     prop::collection::vec(op, 1..most)
