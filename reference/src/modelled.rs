@@ -701,6 +701,9 @@ impl Modelled {
         self.model.set_len(items);
         let may_share = |item| other.model.count(other.entry(item)) > 0;
         self.held.retain(|&item, _| may_share(item));
+        // What is left of doubled entries is estimated, as if the other one knew all or none of the parts of an item.
+        let certain: usize = self.held.values().sum();
+        assert!(items + items / 4 + 8 >= certain, "{items} items are said, {certain} are there");
         self.follow();
     }
 
