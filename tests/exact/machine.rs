@@ -46,7 +46,7 @@ pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
         40 => key().prop_map(Op::Update),
         merges => Just(Op::Merge),
         merges => keys().prop_map(|(first, count)| Op::MergeAndBack(first, count)),
-        merges.div_ceil(4) => Just(Op::Intersect),
+        merges.div_ceil(2) => Just(Op::Intersect),
         merges => Just(Op::Overlap),
         merges => Just(Op::Swap),
     ];
@@ -144,6 +144,8 @@ impl Items {
     }
 
     fn of(self, modelled: Modelled, capacity: usize) -> Modelled {
+        // Larger tables are mostly empty.
+        let capacity = capacity.min(1000);
         let geometry = modelled.model().geometry();
         let fill = self.fill(capacity, geometry.slots());
         let hashes = self.hashes(geometry, modelled.subject().slots(), fill);
@@ -175,15 +177,21 @@ pub fn fixed(count: u32, layout: Layout, longest: u32, new: New<'_>) {
 /// Tests growing filters or maplets, with values of up to this length. One of them may grow to several times the size
 /// of the other: then a merge doubles entries, and may be refused for that.
 pub fn growing(count: u32, longest: u32, new: New<'_>) {
-    let sizes = |least: usize, most: usize| (1..60_usize, least..most);
+    // Sometimes a large table, that has grown already: entries of the other one are doubled in it.
+    let most = |least, most: usize| prop_oneof![3 => least..most, 1 => 10_000..60_000_usize];
+    let sizes = |least, most_of: usize| (1..60_usize, most(least, most_of), any::<bool>());
     // Mostly short sequences, since a table grows to its maximum only once.
     let ops = prop_oneof![4 => ops(30, 120), 1 => ops(300, 10)];
     let cases =
         (value_bits(longest), sizes(100, 1000), sizes(0, 150), items(8, 1), items(8, 1), ops);
     check(count, cases, |(bits, one, other, items, of_other, ops)| {
-        let new = |(first, more): (usize, usize), items: Items| {
-            let built = new(first, first + more, bits).expect("memory for a test");
-            items.of(Modelled::doubling(built), first + more)
+        let new = |(first, more, has_grown): (usize, usize, bool), items: Items| {
+            let most = first + more;
+            let built = new(first, most, bits).expect("memory for a test");
+            if has_grown && most > 1000 {
+                built.reserve(most).expect("room");
+            }
+            items.of(Modelled::doubling(built), most)
         };
         apply_all([new(one, items), new(other, Items { seed: items.seed, ..of_other })], &ops);
     });

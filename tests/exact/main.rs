@@ -36,7 +36,7 @@ fn maplets() {
 
 #[test]
 fn growing_filters() {
-    growing(100, 0, &|first, most, _| boxed(|| filters_for(first).max_capacity(most).build()));
+    growing(400, 0, &|first, most, _| boxed(|| filters_for(first).max_capacity(most).build()));
 }
 
 #[test]
