@@ -46,6 +46,8 @@ pub enum Op {
     MergeAndBack(u16, u8),
     /// Of this one only what may be in the other one.
     Intersect,
+    /// Of this one only what may be in one that holds this share of its items, in 256ths.
+    IntersectWithSome(u8),
     /// An estimate of what both have.
     Overlap,
     /// This one and the other change places.
@@ -174,8 +176,9 @@ impl Modelled {
     pub fn apply(&mut self, op: Op, other: &mut Self) {
         use Op::{
             Clear, Insert, InsertIfAbsent, InsertIfAbsentOrReplace, InsertIfAbsentOrReplaceMany,
-            InsertMany, InsertPairIfAbsent, Intersect, Look, LookMany, Merge, MergeAndBack,
-            Overlap, Remove, RemoveMany, RemoveValue, Reserve, Restore, Swap, Update, UpdateValues,
+            InsertMany, InsertPairIfAbsent, Intersect, IntersectWithSome, Look, LookMany, Merge,
+            MergeAndBack, Overlap, Remove, RemoveMany, RemoveValue, Reserve, Restore, Swap, Update,
+            UpdateValues,
         };
         let is_maplet = self.start.geometry.is_maplet();
         let keys: Vec<u16> = match op {
@@ -193,7 +196,8 @@ impl Modelled {
             | RemoveMany(first, count)
             | MergeAndBack(first, count)
             | LookMany(first, count) => keys(first, count).collect(),
-            Clear(_) | Reserve(_) | Restore | Merge | Intersect | Overlap | Swap => Vec::new(),
+            Clear(_) | Reserve(_) | Restore | Merge | Intersect | IntersectWithSome(_)
+            | Overlap | Swap => Vec::new(),
         };
         let items: Vec<Item> = keys.iter().map(|&key| self.item(key)).collect();
         // Of each the value of another key with this hash.
@@ -268,8 +272,12 @@ impl Modelled {
             }
             MergeAndBack(..) => self.merge_and_back(other, &items),
             Intersect if !is_maplet => self.intersect(other),
+            IntersectWithSome(share) if !is_maplet => {
+                let some = self.with_some(share, other);
+                self.intersect(&some);
+            }
             Overlap if !is_maplet => self.overlap(other),
-            Intersect | Overlap => {}
+            Intersect | IntersectWithSome(_) | Overlap => {}
             Swap => std::mem::swap(self, other),
         }
         assert_eq!(self.subject.len(), self.model.len(), "{op:?}");
@@ -687,6 +695,16 @@ impl Modelled {
         other.start.geometry.grows && other.subject.stashed().0 > 0
     }
 
+    /// What the other one was at first, with this share of these items.
+    fn with_some(&self, share: u8, other: &Self) -> Self {
+        let subject = other.subject.restored(&other.bytes).expect("what it was at first");
+        let mut some = Self::doubling(subject);
+        let items = self.held.iter().filter(|&(item, _)| item.0 as u8 <= share);
+        let items = items.flat_map(|(&item, &copies)| std::iter::repeat_n(item, copies));
+        let _ = some.insert_many(&items.collect::<Vec<_>>());
+        some
+    }
+
     fn intersect(&mut self, other: &Self) {
         let all = self.model.entries();
         let removed = self.both(|subject| subject.intersect(other.subject())).expect("alike");
@@ -701,9 +719,12 @@ impl Modelled {
         self.model.set_len(items);
         let may_share = |item| other.model.count(other.entry(item)) > 0;
         self.held.retain(|&item, _| may_share(item));
-        // What is left of doubled entries is estimated, as if the other one knew all or none of the parts of an item.
+        // As if the other one knew all or none of the parts of an item.
         let certain: usize = self.held.values().sum();
-        assert!(items + items / 4 + 8 >= certain, "{items} items are said, {certain} are there");
+        assert!(
+            self.is_exact || items + items / 4 + 8 >= certain,
+            "{items} items are said, {certain} are there"
+        );
         self.follow();
     }
 

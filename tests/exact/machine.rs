@@ -46,7 +46,8 @@ pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
         40 => key().prop_map(Op::Update),
         merges => Just(Op::Merge),
         merges => keys().prop_map(|(first, count)| Op::MergeAndBack(first, count)),
-        merges.div_ceil(2) => Just(Op::Intersect),
+        merges.div_ceil(4) => Just(Op::Intersect),
+        merges.div_ceil(4) => any::<u8>().prop_map(Op::IntersectWithSome),
         merges => Just(Op::Overlap),
         merges => Just(Op::Swap),
     ];

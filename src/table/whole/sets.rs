@@ -16,6 +16,7 @@ use crate::layout::{Encoding, both};
 use crate::sync::memory::NoMemory;
 use crate::table::placing::Bucket;
 use crate::table::placing::geometry::Place;
+use crate::table::placing::rates::power_of_half;
 use crate::table::shared::doubled::Counts;
 use crate::table::stash::Copied;
 use crate::table::{Buckets, Stashed, Table, prefix};
@@ -58,13 +59,17 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     pub(crate) fn intersect(self, other: Table<'_, F, B>) -> u64 {
         self.take_turns_with(other);
         let _removing = self.lock_removing();
-        // How many entries may be doubled, and how many of these stay.
-        let (parts, stay) = (Cell::new(0_u64), Cell::new(0_u64));
+        // How many entries may be doubled, how many of these stay, and of how many items these are, as far as the other
+        // table tells items apart.
+        let (parts, stay, items) = (Cell::new(0_u64), Cell::new(0_u64), Cell::new(0.0));
         let goes = |place: Place| {
             let goes = other.lacks_each(place);
             if self.may_be_doubled(place) {
                 parts.set(parts.get() + 1);
-                stay.set(stay.get() + u64::from(!goes));
+                if !goes {
+                    stay.set(stay.get() + 1);
+                    items.set(items.get() + other.share_of_item(place));
+                }
             }
             goes
         };
@@ -87,7 +92,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             bucket += 1;
         }
         removed += self.sweep_stash(|_| true, goes);
-        let doubled = self.forget_doubled(other, parts.get(), stay.get());
+        let doubled = self.forget_doubled(parts.get(), stay.get(), items.get());
         self.limit_doubled();
         removed.saturating_sub(doubled)
     }
@@ -98,20 +103,28 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         growing.is_some_and(|growing| entry.known() <= growing.extent().level() + 1)
     }
 
+    /// Returns 1 divided by the number of parts of a doubled entry that this table does not tell from this part: it has
+    /// them all, or none of them.
+    fn share_of_item(self, part: Place) -> f64 {
+        let Place { position, entry } = part;
+        let is_held = |&bit: &u32| !self.lacks_each(Place { position: position ^ 1 << bit, entry });
+        let bits = (self.buckets.common_bits()..entry.known()).rev().take_while(is_held);
+        power_of_half(bits.count() as u32)
+    }
+
     /// After only `stay` of the entries that may be doubled are left: estimates how many of these are doubled, and
-    /// counts no more. Returns how many copies are no longer counted.
+    /// counts no more. `apart` is the number of items of which they are, as far as the other table tells items apart.
+    /// Returns how many copies are no longer counted.
     ///
-    /// The parts into which an entry was doubled stand for one item. If the entries of the other table tell these parts
-    /// apart, an item keeps one part before any item keeps a second one. If not, an item keeps all parts or none.
-    fn forget_doubled(self, other: Table<'_, F, B>, parts: u64, stay: u64) -> u64 {
+    /// If the other table tells the parts of an item apart, an item keeps one part before any item keeps a second one.
+    /// If not, an item keeps all parts or none.
+    fn forget_doubled(self, parts: u64, stay: u64, apart: f64) -> u64 {
         let mut splitting = self.shared.doubled.lock();
         let Counts { copies, entries } = splitting.all();
-        let level = self.buckets.growing().map_or(0, |growing| growing.extent().level());
-        let left = if other.buckets.known_bits() > level {
-            (stay + entries).saturating_sub(parts).min(entries)
-        } else {
-            share_of(entries, stay, parts)
-        };
+        let items = parts.saturating_sub(entries);
+        let items_left = (apart as u64).max(share_of(items, stay, parts)).min(items);
+        let gone = (parts - stay).saturating_sub(items - items_left);
+        let left = entries.saturating_sub(gone);
         // A filter has no values: all its entries have the value 0.
         let forgotten = share_of(copies, entries - left, entries);
         splitting.subtract(0, Counts { copies: forgotten, entries: entries - left });
