@@ -92,9 +92,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             bucket += 1;
         }
         removed += self.sweep_stash(|_| true, goes);
-        let doubled = self.forget_doubled(parts.get(), stay.get(), items.get());
+        let doubled = self.doubled().copies;
+        self.forget_doubled(parts.get(), stay.get(), items.get());
         self.limit_doubled();
-        removed.saturating_sub(doubled)
+        removed.saturating_sub(doubled.saturating_sub(self.doubled().copies))
     }
 
     /// Returns whether an entry knows no more bits of its position than buckets tell, as all doubled entries do.
@@ -114,11 +115,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// After only `stay` of the entries that may be doubled are left: estimates how many of these are doubled, and
     /// counts no more. `apart` is the number of items of which they are, as far as the other table tells items apart.
-    /// Returns how many copies are no longer counted.
     ///
     /// If the other table tells the parts of an item apart, an item keeps one part before any item keeps a second one.
     /// If not, an item keeps all parts or none.
-    fn forget_doubled(self, parts: u64, stay: u64, apart: f64) -> u64 {
+    fn forget_doubled(self, parts: u64, stay: u64, apart: f64) {
         let mut splitting = self.shared.doubled.lock();
         let Counts { copies, entries } = splitting.all();
         let items = parts.saturating_sub(entries);
@@ -128,7 +128,6 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // A filter has no values: all its entries have the value 0.
         let forgotten = share_of(copies, entries - left, entries);
         splitting.subtract(0, Counts { copies: forgotten, entries: entries - left });
-        copies - splitting.all().copies
     }
 
     /// Returns three numbers: of all entries; of those that may stand for an item of the other table; and of those that
