@@ -59,12 +59,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     pub(crate) fn intersect(self, other: Table<'_, F, B>) -> u64 {
         self.take_turns_with(other);
         let _removing = self.lock_removing();
+        let any_doubled = self.doubled() != Counts::default();
         // How many entries may be doubled, how many of these stay, and of how many items these are, as far as the other
         // table tells items apart.
         let (parts, stay, items) = (Cell::new(0_u64), Cell::new(0_u64), Cell::new(0.0));
+        // Called once for each entry if some are doubled.
         let goes = |place: Place| {
             let goes = other.lacks_each(place);
-            if self.may_be_doubled(place) {
+            if any_doubled && self.may_be_doubled(place) {
                 parts.set(parts.get() + 1);
                 if !goes {
                     stay.set(stay.get() + 1);
@@ -76,18 +78,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let (mut bucket, mut removed) = (0, 0);
         // Growth may add buckets meanwhile.
         while bucket < self.present() {
-            let mut places = self.places_in(bucket);
-            // In a growing table each entry is counted, once.
-            let any = if B::GROWS {
-                places.filter(|&place| goes(place)).count() > 0
-            } else {
-                places.any(goes)
-            };
-            if any {
+            if self.places_in(bucket).any(|place| other.lacks_each(place)) {
                 let locked = self.lock_stripes([bucket]);
-                let kept =
-                    |at: Bucket<_>, slot| (!other.lacks_each(at.place::<F>(slot))).then_some(slot);
+                let kept = |at: Bucket<_>, slot| (!goes(at.place::<F>(slot))).then_some(slot);
                 removed += self.sweep_bucket(&locked, bucket, kept) as u64;
+            } else if any_doubled {
+                self.places_in(bucket).for_each(|place| _ = goes(place));
             }
             bucket += 1;
         }
