@@ -1,5 +1,5 @@
-//! Items with several copies, or keys with several values: the load at which a table with its stash is smallest, and the
-//! share of the copies that is stashed at this load. `src/sizing/crowds.rs` of the crate has these figures.
+//! Items with several copies, or keys with several values: the load at which a table with its stash is smallest, and
+//! the share of the copies that is stashed at this load. `src/sizing/crowds.rs` of the crate has these figures.
 
 use coucal::{CuckooFilter, Prehashed};
 use coucal_benches::keys::Keys;

@@ -24,8 +24,8 @@ const TYPES: [&str; 6] = [
     "GrowableExpiringCuckooFilter",
 ];
 
-/// What the reader says of these bytes. The crate says the same, in each way of reading: as a snapshot, as each type, and
-/// as a view. What is restored, if it is small, is as the bytes say.
+/// What the reader says of these bytes. The crate says the same, in each way of reading: as a snapshot, as each type,
+/// and as a view. What is restored, if it is small, is as the bytes say.
 pub fn judged(bytes: &[u8]) -> Result<Contents, Error> {
     let read = format::read(bytes);
     let valid = read.as_ref().map(drop).map_err(Clone::clone);

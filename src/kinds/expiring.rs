@@ -1136,7 +1136,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// Returns the number of items that are remembered. Items that the filter cannot tell apart count as one. It
         /// takes no lock. It is exact while no thread writes. While other threads write, it may miss their operations,
         /// and each kick that is under way may add or subtract one. In a growing filter, an item may count twice for N
-        /// generations if a split [doubled](crate::growth#doubled-entries) its entry and the item was inserted again since then.
+        /// generations if a split [doubled](crate::growth#doubled-entries) its entry and the item was inserted again
+        /// since then.
         ///
         /// # Examples
         ///

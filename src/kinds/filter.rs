@@ -667,7 +667,8 @@ impl<L: Storage, S> Filter<L, S> {
         /// Returns the share of slots in use, from 0 to 1. It is as exact as [`len`](Self::len).
         ///
         /// It differs from `len` in two ways: it does not count copies in the [stash](crate#what-finds-no-room), and in
-        /// a growing filter it counts the additional slots of entries that splits have [doubled](crate::growth#doubled-entries).
+        /// a growing filter it counts the additional slots of entries that splits have
+        /// [doubled](crate::growth#doubled-entries).
         ///
         /// # Examples
         ///
@@ -681,8 +682,8 @@ impl<L: Storage, S> Filter<L, S> {
 
         /// Returns how full the filter is: the number of its entries, divided by the number of items that it was built
         /// for. The entries are the slots in use and the [stashed entries](Stats::stashed_entries). In a growing
-        /// filter, an entry that splits have [doubled](crate::growth#doubled-entries) counts once, and the divisor is the [maximum
-        /// capacity](CuckooFilter::max_capacity). It is as exact as [`len`](Self::len), and takes as long.
+        /// filter, an entry that splits have [doubled](crate::growth#doubled-entries) counts once, and the divisor is
+        /// the [maximum capacity](CuckooFilter::max_capacity). It is as exact as [`len`](Self::len), and takes as long.
         ///
         /// While the value is below 1, an insert returns [`Full`](Error::Full) only for an item with 2^25 - 1 copies in
         /// the stash. A filter may hold more than it was built for, so the value may be above 1. The [load
@@ -1104,9 +1105,9 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge.
     /// Between the two calls, do not change `other` (a `reserve`, or a `merge` into it that fails, may change it, too),
     /// and remove none of its items from this filter: otherwise lookups may miss other items. If `other` may change,
-    /// unmerge a [clone](Self::try_clone) that you took before the merge. In a filter of fixed size, you may also unmerge items that
-    /// you inserted one by one. In a growing filter you may not: an entry of `other` may know so few bits of its item
-    /// that it also matches the entry of another item in this filter.
+    /// unmerge a [clone](Self::try_clone) that you took before the merge. In a filter of fixed size, you may also
+    /// unmerge items that you inserted one by one. In a growing filter you may not: an entry of `other` may know so few
+    /// bits of its item that it also matches the entry of another item in this filter.
     ///
     /// Other threads may use both filters meanwhile. The call takes a [`snapshot`](Self::snapshot) of `other`, and
     /// removes its items one after the other, so other threads see some of them go earlier than others. It waits as
@@ -1143,8 +1144,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// `other` does not hold stays if `other` reports it as present, at the [rate](Self::false_positive_rate) of
     /// `other`. A growing filter also keeps all entries of a version group of which `other` has
     /// [stashed](crate#what-finds-no-room) something. If it has [doubled](crate::growth#doubled-entries) entries, the
-    /// returned number and [`len`](Self::len) are estimates from then on. Afterwards you may [remove](Self::remove) an item only if it was
-    /// inserted into this filter, and is in `other`.
+    /// returned number and [`len`](Self::len) are estimates from then on. Afterwards you may [remove](Self::remove) an
+    /// item only if it was inserted into this filter, and is in `other`.
     ///
     /// There is no general difference of two filters. Two items that share an entry would be removed together, although
     /// `other` holds only one of them. So lookups would miss each item that had to stay and is a false positive of

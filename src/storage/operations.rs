@@ -33,8 +33,8 @@ impl Overlap {
         let rate = by_chance / all.max(1.0);
         let items = ((held - rate * all) / (1.0 - rate)).max(0.0);
         let others = (all - items).max(0.0);
-        // The number of false positives is binomial, and so is the count of those by chance. The variance is at least 1,
-        // since a small count says little.
+        // The number of false positives is binomial, and so is the count of those by chance. The variance is at least
+        // 1, since a small count says little.
         let standard_error = (2.0 * others * rate / (1.0 - rate)).max(1.0).sqrt();
         Self { items, standard_error }
     }

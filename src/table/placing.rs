@@ -76,8 +76,8 @@ pub trait Placing: Copy + Send + Sync {
     /// Returns whether both are the same bucket and read their slots alike.
     fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool;
 
-    /// Encodes the entry at `place` as a slot of `bucket`. `None`, only in a growing table: the bucket tells more bits of
-    /// the position than the entry knows.
+    /// Encodes the entry at `place` as a slot of `bucket`. `None`, only in a growing table: the bucket tells more bits
+    /// of the position than the entry knows.
     fn slot<F: Encoding>(bucket: Bucket<Self>, place: Place) -> Option<Slot>;
 
     /// Decodes a slot of `bucket`: returns the place of the entry in it.

@@ -877,8 +877,8 @@ mod tests {
         check::<GrowingBuckets>();
     }
 
-    /// Many threads find room in the stash before one of them takes it. Then it has room for all of them, or some get an
-    /// error: a snapshot can hold no more stashed entries than slots.
+    /// Many threads find room in the stash before one of them takes it. Then it has room for all of them, or some get
+    /// an error: a snapshot can hold no more stashed entries than slots.
     #[test]
     fn many_threads_that_wait_do_not_overfill_the_stash() {
         let sizing = Sizing { value_bits: 8, ..Sizing::of_table(Fp16x4::ID, 4, 4) };

@@ -35,8 +35,8 @@ fn pairs(count: usize, per_key: u32, value_bits: u32) -> Vec<Item> {
     hashes(3).flat_map(values).take(count).collect()
 }
 
-/// At the capacity, if keys have as many values as the builder was told, no more is stashed than `figures` states. A table
-/// that was not told stashes several times as much.
+/// At the capacity, if keys have as many values as the builder was told, no more is stashed than `figures` states. A
+/// table that was not told stashes several times as much.
 fn no_more_is_stashed_than_is_said(layout: Layout) {
     let (slots, count) = (layout.slots as u32, usually(20_000, 200_000));
     let of_maplet = layout.longest_values().min(5);

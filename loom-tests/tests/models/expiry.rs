@@ -169,7 +169,8 @@ growing_models! {
         => [split(1), remove_value(x, 1)] || [snapshot([])], 340, 1;
 }
 
-// Not with `Fp32x2`: its short rings leave 26 bits to a value, and `update_values` asks for each value that they can have.
+// Not with `Fp32x2`: its short rings leave 26 bits to a value, and `update_values` asks for each value that they can
+// have.
 of_layouts! {
     [Fp16x4] [] [Fp12x5 Fp21x3]
     // A void entry is doubled beside the change of its value: both parts have the new value, and are one item.
