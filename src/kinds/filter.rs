@@ -1142,10 +1142,14 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// An item that both filters hold during the whole call stays, with all its copies in this filter. An item that
     /// `other` does not hold stays if `other` reports it as present, at the [rate](Self::false_positive_rate) of
-    /// `other`. A growing filter also keeps all entries of a version group of which `other` has
-    /// [stashed](crate#what-finds-no-room) something. If it has [doubled](crate::growth#doubled-entries) entries, the
-    /// returned number and [`len`](Self::len) are estimates from then on. Afterwards you may [remove](Self::remove) an
-    /// item only if it was inserted into this filter, and is in `other`.
+    /// `other`. In growing filters more items stay, because an entry may know fewer bits than its item has. If `other`
+    /// has [stashed](crate#what-finds-no-room) something of a version group, all entries of this group stay.
+    ///
+    /// If this filter has [doubled](crate::growth#doubled-entries) entries, the returned number and [`len`](Self::len)
+    /// are estimates from then on. They are close if the entries of `other` know more bits than the doubled ones did
+    /// before they were doubled. Otherwise they may be off by a quarter or more.
+    ///
+    /// Afterwards you may [remove](Self::remove) an item only if it was inserted into this filter, and is in `other`.
     ///
     /// There is no general difference of two filters. Two items that share an entry would be removed together, although
     /// `other` holds only one of them. So lookups would miss each item that had to stay and is a false positive of
