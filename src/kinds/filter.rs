@@ -1189,9 +1189,10 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// filters these are more frequent than the rate of `other` says, because an entry knows fewer bits than an item.
     /// So the call also looks up each entry at another position, where every match is a false positive.)
     ///
-    /// Equal copies in the [stash](crate#what-finds-no-room) count once. Other threads may use both filters meanwhile:
-    /// an item that is moved during the call may be counted twice, or not at all. The call waits only for writers in
-    /// the stash of this filter.
+    /// Equal copies in the [stash](crate#what-finds-no-room) count once, and each part of a
+    /// [doubled](crate::growth#doubled-entries) entry counts. Other threads may use both filters meanwhile: an item that
+    /// is moved during the call may be counted twice, or not at all. The call waits only for writers in the stash of
+    /// this filter.
     ///
     /// # Errors
     ///
