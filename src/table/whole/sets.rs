@@ -118,8 +118,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let mut splitting = self.shared.doubled.lock();
         let Counts { copies, entries } = splitting.all();
         let items = parts.saturating_sub(entries);
-        let items_left = (apart as u64).max(share_of(items, stay, parts)).min(items);
-        let gone = (parts - stay).saturating_sub(items - items_left);
+        let items_left = (apart as u64).max(share_of(items, stay, parts));
+        let gone = (parts - stay).saturating_sub(items.saturating_sub(items_left));
         let left = entries.saturating_sub(gone);
         // A filter has no values: all its entries have the value 0.
         let forgotten = share_of(copies, entries - left, entries);
