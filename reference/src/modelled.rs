@@ -64,6 +64,36 @@ pub enum Op {
     InsertPairIfAbsent(u16),
 }
 
+impl Op {
+    /// The keys that it names.
+    fn keys(self) -> Vec<u16> {
+        match self {
+            Self::Insert(key)
+            | Self::InsertIfAbsentOrReplace(key)
+            | Self::Remove(key)
+            | Self::Look(key)
+            | Self::RemoveValue(key)
+            | Self::UpdateValues(key)
+            | Self::InsertIfAbsent(key)
+            | Self::InsertPairIfAbsent(key)
+            | Self::Update(key) => vec![key],
+            Self::InsertMany(first, count)
+            | Self::InsertIfAbsentOrReplaceMany(first, count)
+            | Self::RemoveMany(first, count)
+            | Self::MergeAndBack(first, count)
+            | Self::LookMany(first, count) => keys(first, count).collect(),
+            Self::Clear(_)
+            | Self::Reserve(_)
+            | Self::Restore
+            | Self::Merge
+            | Self::Intersect
+            | Self::IntersectWithSome(_)
+            | Self::Overlap
+            | Self::Swap => Vec::new(),
+        }
+    }
+}
+
 /// A filter or a maplet, and what it must hold.
 pub struct Modelled {
     subject: Box<dyn Subject>,
@@ -181,24 +211,7 @@ impl Modelled {
             UpdateValues,
         };
         let is_maplet = self.start.geometry.is_maplet();
-        let keys: Vec<u16> = match op {
-            Insert(key)
-            | InsertIfAbsentOrReplace(key)
-            | Remove(key)
-            | Look(key)
-            | RemoveValue(key)
-            | UpdateValues(key)
-            | InsertIfAbsent(key)
-            | InsertPairIfAbsent(key)
-            | Update(key) => vec![key],
-            InsertMany(first, count)
-            | InsertIfAbsentOrReplaceMany(first, count)
-            | RemoveMany(first, count)
-            | MergeAndBack(first, count)
-            | LookMany(first, count) => keys(first, count).collect(),
-            Clear(_) | Reserve(_) | Restore | Merge | Intersect | IntersectWithSome(_)
-            | Overlap | Swap => Vec::new(),
-        };
+        let keys = op.keys();
         let items: Vec<Item> = keys.iter().map(|&key| self.item(key)).collect();
         // Of each the value of another key with this hash.
         let new: Vec<Value> = keys.iter().map(|&key| self.item(key ^ 1).1).collect();
@@ -256,7 +269,6 @@ impl Modelled {
             }
             Clear(0..4) => self.clear(),
             Clear(4..8) => self.begin_again(),
-            Clear(_) => {}
             Reserve(additional) => {
                 if self.start.geometry.grows {
                     self.reserve(additional.into());
@@ -277,7 +289,7 @@ impl Modelled {
                 self.intersect(&some);
             }
             Overlap if !is_maplet => self.overlap(other),
-            Intersect | IntersectWithSome(_) | Overlap => {}
+            Clear(_) | Intersect | IntersectWithSome(_) | Overlap => {}
             Swap => std::mem::swap(self, other),
         }
         assert_eq!(self.subject.len(), self.model.len(), "{op:?}");
