@@ -422,22 +422,23 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Takes out of the stash all entries that are there at the call and that both functions accept: `wanted` gets the
-    /// bits, under the mutex of the shard; `goes` gets the place, without a lock. Returns the number of their copies.
+    /// bits, under the mutex of the shard; `goes` gets the entry, without a lock. Returns the number of their copies.
     /// Takes time in proportion to the size of the stash, even if all entries have the same way.
     pub(super) fn sweep_stash(
         self,
         wanted: impl Fn(u32) -> bool + Copy,
-        goes: impl Fn(Place) -> bool,
+        goes: impl Fn(Stashed) -> bool,
     ) -> u64 {
         let mut taken = 0;
         for cells in self.state.shared.stash.shards() {
             let (mut seen, before) = (Progress::default(), taken);
             // Unlocks the mutex after each entry: the stripes are locked before it.
             let mut next = || cells.lock().next(&mut seen, wanted);
-            while let Some((at, place)) = next() {
-                if !goes(place) {
+            while let Some((at, entry)) = next() {
+                if !goes(entry) {
                     continue;
                 }
+                let place = entry.place;
                 self.turns.take_locked();
                 let key = self.geometry().key_of(place);
                 let places = key.places();
@@ -477,7 +478,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         for (cells, changes) in shards.iter().zip(changes) {
             let (mut writer, mut seen) = (cells.lock(), Progress::default());
             let (mut changes, before) = (changes.into_iter().peekable(), writer.len());
-            while let Some((at, place)) = writer.next(&mut seen, |_| true) {
+            while let Some((at, Stashed { place, .. })) = writer.next(&mut seen, |_| true) {
                 if let Some(change) = changes.next_if(|change| change.at == at) {
                     writer.change(&change);
                     continue;

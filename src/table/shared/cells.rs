@@ -790,7 +790,7 @@ impl<'a> Writer<'a> {
         &self,
         seen: &mut Progress,
         wanted: impl Fn(u32) -> bool,
-    ) -> Option<(usize, Place)> {
+    ) -> Option<(usize, Stashed)> {
         let (lines, array) = (self.lines(), self.array());
         if seen.lines != lines {
             *seen = Progress { cells: 0, lines };
@@ -799,7 +799,7 @@ impl<'a> Writer<'a> {
             let (at, held) = (seen.cells, array.held(seen.cells));
             seen.cells += 1;
             if let Some(words) = held.filter(|&[first, _]| wanted(first as u32)) {
-                return Some((at, Stashed::of_words(words).place));
+                return Some((at, Stashed::of_words(words)));
             }
         }
         None

@@ -60,70 +60,60 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.take_turns_with(other);
         let _removing = self.lock_removing();
         let any_doubled = self.doubled() != Counts::default();
-        // How many entries may be doubled, how many of these stay, and of how many items these are, as far as the other
-        // table tells items apart.
-        let (parts, stay, items) = (Cell::new(0_u64), Cell::new(0_u64), Cell::new(0.0));
-        // Called once for each entry if some are doubled.
-        let goes = |place: Place| {
-            let goes = other.lacks_each(place);
-            if any_doubled && self.may_be_doubled(place) {
-                parts.set(parts.get() + 1);
-                if !goes {
-                    stay.set(stay.get() + 1);
-                    items.set(items.get() + other.share_of_item(place));
-                }
+        // How many of the entries that stay are doubled, and how many copies they have.
+        let (entries, copies) = (Cell::new(0.0), Cell::new(0.0));
+        // If some are doubled, this is called once for each entry.
+        let goes = |entry: Stashed| {
+            let goes = other.lacks_each(entry.place);
+            if any_doubled && !goes {
+                let doubled = 1.0 - self.share_of_item(entry.place, other);
+                entries.set(entries.get() + doubled);
+                copies.set(copies.get() + doubled * entry.copies as f64);
             }
             goes
         };
+        let in_bucket = |place: Place| goes(Stashed { place, copies: 1 });
         let (mut bucket, mut removed) = (0, 0);
         // Growth may add buckets meanwhile.
         while bucket < self.present() {
             if self.places_in(bucket).any(|place| other.lacks_each(place)) {
                 let locked = self.lock_stripes([bucket]);
-                let kept = |at: Bucket<_>, slot| (!goes(at.place::<F>(slot))).then_some(slot);
+                let kept = |at: Bucket<_>, slot| (!in_bucket(at.place::<F>(slot))).then_some(slot);
                 removed += self.sweep_bucket(&locked, bucket, kept) as u64;
             } else if any_doubled {
-                self.places_in(bucket).for_each(|place| _ = goes(place));
+                self.places_in(bucket).for_each(|place| _ = in_bucket(place));
             }
             bucket += 1;
         }
         removed += self.sweep_stash(|_| true, goes);
         let doubled = self.doubled().copies;
-        self.forget_doubled(parts.get(), stay.get(), items.get());
+        if removed > 0 {
+            self.keep_doubled([entries.get(), copies.get()]);
+        }
         self.limit_doubled();
         removed.saturating_sub(doubled.saturating_sub(self.doubled().copies))
     }
 
-    /// Returns whether an entry knows no more bits of its position than buckets tell, as all doubled entries do.
-    fn may_be_doubled(self, Place { entry, .. }: Place) -> bool {
-        let growing = self.buckets.growing();
-        growing.is_some_and(|growing| entry.known() <= growing.extent().level() + 1)
-    }
-
-    /// Returns 1 divided by the number of parts of a doubled entry that this table does not tell from this part: it has
-    /// them all, or none of them.
-    fn share_of_item(self, part: Place) -> f64 {
-        let Place { position, entry } = part;
-        let is_held = |&bit: &u32| !self.lacks_each(Place { position: position ^ 1 << bit, entry });
-        let bits = (self.buckets.common_bits()..entry.known()).rev().take_while(is_held);
+    /// Returns 1 divided by the number of parts of an entry that both tables hold, if the entry was doubled; otherwise
+    /// 1. The sum of these shares is the number of items that both tables hold, except false positives.
+    fn share_of_item(self, Place { position, entry }: Place, other: Table<'_, F, B>) -> f64 {
+        // Both tables hold all parts that agree in the bits that `other` knows, and no others.
+        let both_hold = |&bit: &u32| {
+            let part = Place { position: position ^ 1 << bit, entry };
+            !other.lacks_each(part) && !self.lacks_each(part)
+        };
+        let bits = (self.buckets.common_bits()..entry.known()).rev().take_while(both_hold);
         power_of_half(bits.count() as u32)
     }
 
-    /// After only `stay` of the entries that may be doubled are left: estimates how many of these are doubled, and
-    /// counts no more. `apart` is the number of items of which they are, as far as the other table tells items apart.
-    ///
-    /// If the other table tells the parts of an item apart, an item keeps one part before any item keeps a second one.
-    /// If not, an item keeps all parts or none.
-    fn forget_doubled(self, parts: u64, stay: u64, apart: f64) {
+    /// Counts no more entries and copies than these as doubled.
+    fn keep_doubled(self, most: [f64; 2]) {
+        let [entries, copies] = most.map(|number| (number + 0.5) as u64);
+        let most = Counts { entries, copies: if entries == 0 { 0 } else { copies } };
         let mut splitting = self.shared.doubled.lock();
-        let Counts { copies, entries } = splitting.all();
-        let items = parts.saturating_sub(entries);
-        let items_left = (apart as u64).max(share_of(items, stay, parts));
-        let gone = (parts - stay).saturating_sub(items.saturating_sub(items_left));
-        let left = entries.saturating_sub(gone);
+        let excess = splitting.all().beyond(most);
         // A filter has no values: all its entries have the value 0.
-        let forgotten = share_of(copies, entries - left, entries);
-        splitting.subtract(0, Counts { copies: forgotten, entries: entries - left });
+        splitting.subtract(0, excess);
     }
 
     /// Returns three numbers: of all entries; of those that may stand for an item of the other table; and of those that

@@ -201,7 +201,7 @@ impl Modelled {
         let goes = |bits: u32| (bits >> 12) % 4 == u32::from(value) % 4;
         let mut seen = Progress::default();
         let next = |cells: &Cells, seen: &mut Progress| cells.lock().next(seen, goes);
-        while let Some((at, place)) = next(&self.cells, &mut seen) {
+        while let Some((at, Stashed { place, .. })) = next(&self.cells, &mut seen) {
             if at % 5 == 0 {
                 // As if another thread was faster: the entry is gone, and its cell may hold another one by now.
                 self.take(place, usize::MAX);
