@@ -7,8 +7,8 @@ use coucal::{Error, Prehashed};
 use rand::RngExt;
 
 use crate::common::{
-    Growing, Kind, Layout, Subject, default_layout, fill, hashes, load_above, random, scatter,
-    usually, widths,
+    Growing, Item, Kind, Layout, Subject, default_layout, fill, hashes, load_above, random,
+    scatter, usually, widths,
 };
 
 /// The maximum number of bytes that a filter has besides its words: locks, counters, versions, and itself.
@@ -24,6 +24,7 @@ of_each_growing_layout! {
     the_maximum_capacity_is_reached
     the_load_stays_at_the_target
     reserved_room_is_enough
+    reserved_room_is_enough_beside_a_crowd
 }
 
 /// Makes a filter without a given size.
@@ -259,6 +260,24 @@ fn reserved_room_is_enough(layout: Layout) {
             assert_eq!(filter.capacity(), max_capacity);
             assert!(hashes(seed).take(items).all(|hash| filter.contains(&Prehashed(hash))));
         }
+    }
+}
+
+/// Reserved room is enough where many values of one key are stashed: stashed entries make a table grow earlier.
+fn reserved_room_is_enough_beside_a_crowd(layout: Layout) {
+    let value_bits = layout.longest_values().min(10);
+    for (values, stored, items) in [(200, 0, 1000), (900, 1000, 5000), (900, 0, 30_000)] {
+        let maplet = Kind { layout, grows: true, value_bits }.build(0, 10 * items);
+        let crowd = (0..values.min(1 << value_bits)).map(|value| (7, value));
+        let of_one_value = |seed| hashes(seed).map(|hash| (hash, 0));
+        let before: Vec<Item> = crowd.chain(of_one_value(1).take(stored)).collect();
+        maplet.insert_all(&before).unwrap();
+        assert!(maplet.stashed().0 > 40, "{maplet:?}");
+        let more: Vec<Item> = of_one_value(2).take(items - before.len()).collect();
+        maplet.reserve(more.len()).unwrap();
+        let slots = maplet.slots();
+        maplet.insert_all(&more).unwrap();
+        assert_eq!(maplet.slots(), slots, "{maplet:?}");
     }
 }
 

@@ -180,10 +180,12 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         };
         loop {
             let present = self.present();
-            // Growth may double more entries.
+            // Growth may double more entries, and takes some out of the stash.
             let entries = (items as u64).saturating_add(self.shared.doubled.all().entries);
+            let stashed = (self.stashed_entries() as u64).min(entries);
+            let slots = slots_with_stash((entries - stashed) as f64, stashed as f64);
             let (layout, load) = (F::ID.properties(), growing.target_load());
-            let needed = sizing::buckets_for(layout, entries, load);
+            let needed = sizing::buckets_for(layout, slots.ceil() as u64, load);
             let needed = needed.unwrap_or(growing.max_buckets()).max(present as u64);
             self.grow_to(growing.next_halt(needed))?;
             if self.present() == present {

@@ -838,7 +838,8 @@ impl<'a> Writer<'a> {
         all.dedup_by(|next, first| {
             let is_equal = next.name == first.name;
             if is_equal {
-                first.copies += next.copies;
+                // With 32 bits, the copies of many entries may be more than fit.
+                first.copies = first.copies.saturating_add(next.copies);
             }
             is_equal
         });
