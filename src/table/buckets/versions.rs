@@ -180,6 +180,15 @@ impl ReadVersion<'_> {
         // Relaxed: as in `validate`. The same holds for the loads of the cells.
         self.version != RETIRED && self.counter.load(Ordering::Relaxed) == self.version
     }
+
+    /// Returns whether something of the group is stashed now, after an entry was found in the stash: its insert may not
+    /// have bumped the version yet. If so, each lookup that comes later looks there, until the entry is taken out.
+    #[inline]
+    pub(in crate::table) fn is_still_stashed(self) -> bool {
+        // SeqCst: pairs with `read` of later lookups.
+        let now = self.counter.load(Ordering::SeqCst);
+        now & STASHED != 0 && now != RETIRED
+    }
 }
 
 #[cfg(test)]

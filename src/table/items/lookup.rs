@@ -5,6 +5,7 @@
 
 use crate::layout::{Candidates, Encoding};
 use crate::sync::Ordering;
+use crate::table::buckets::versions::ReadVersion;
 use crate::table::placing::entry::{Entry, ValueBits};
 use crate::table::placing::geometry::{Key, Place};
 use crate::table::placing::{Bucket, Placing, Read};
@@ -84,8 +85,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     fn contains_inconclusive<const WITH_VALUE: bool>(self, place: Place, version: u64) -> bool {
         let key = self.geometry().key_of(place);
         let version = self.versions().of_stashed(self.geometry().version_group(key), version);
-        let held = self.stash_holds(key, WITH_VALUE);
-        if let Some(held) = held.filter(|&held| held || version.validate_with_stash()) {
+        if let Some(held) = self.look_in_stash(key, WITH_VALUE, version) {
             return held;
         }
         let look = |_| self.look_once(key, WITH_VALUE);
@@ -101,14 +101,23 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     #[inline]
     fn look_once(self, key: Key, with_value: bool) -> Option<bool> {
         let version = self.versions().read(self.geometry().version_group(key));
-        let held = if self.in_buckets(key, with_value) {
+        if self.in_buckets(key, with_value) {
             Some(true)
         } else if version.any_stashed() {
-            self.stash_holds(key, with_value)
+            self.look_in_stash(key, with_value, version)
         } else {
-            Some(false)
-        };
-        held.filter(|&held| held || version.validate_with_stash())
+            version.validate_with_stash().then_some(false)
+        }
+    }
+
+    /// Does the last part of a round, after the words: looks in the stash. `None` as in `look_once`; also if it found an
+    /// entry whose insert is not certain to be seen by later lookups.
+    #[inline]
+    fn look_in_stash(self, key: Key, with_value: bool, version: ReadVersion<'_>) -> Option<bool> {
+        let held = self.stash_holds(key, with_value)?;
+        let is_certain =
+            if held { version.is_still_stashed() } else { version.validate_with_stash() };
+        is_certain.then_some(held)
     }
 
     /// Loads the words of these buckets.

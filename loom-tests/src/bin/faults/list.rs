@@ -102,7 +102,7 @@ pub const LIKELY: &[(&str, &str)] = &[
         "src/table/buckets/versions.rs",
         "kicks::kick_against_lookup batches::clear_against_lookups widening::split_after widening::lookup_ \
             stopped::widening stash::going_back_against_lookup stash::insert_known stash::cell_used_again \
-            order::stashed_insert_and order::stashed_removal_and",
+            stash::insert_under_way order::stashed_insert_and order::stashed_removal_and",
     ),
 ];
 
@@ -138,6 +138,8 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
     is_unmarked "marks_of(hash) & !head.load(Ordering::SeqCst) != 0": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
     scan_length "let head = heads.word(line).load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
     read_until "let lines = self.lines.load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
+    is_still_stashed "let now = self.counter.load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
+    is_still_stashed "let now = self.counter.load(Ordering::SeqCst);": "Relaxed, not SeqCst", TWO_LOADS_OF_LOOM;
     take "array.set_fewer_copies(at, found.copies - copies, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
     clear "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));":
         "Relaxed, not Release", "a lookup that misses what is cleared comes after the clear";
@@ -195,8 +197,10 @@ pub const FAULTS: &[Fault] = faults! {
     contains_now: "the first round of a lookup does not validate the version"
         replace "!version.validate()" with "!(version.validate() | true)" => LOOKUPS;
     look_once: "a later round of a lookup does not validate the version"
-        replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
+        replace "version.validate_with_stash()" with "(version.validate_with_stash() | true)"
         => OVERTAKEN_LOOKUP;
+    look_in_stash: "a lookup accepts a stashed entry before its insert has bumped the version"
+        replace "version.is_still_stashed()" with "true" => "stash::insert_under_way";
     change: "a removal that finds no copy at first does not look again with the version"
         replace "self.change_slow(key.places()[0], change)" with "Ok(false)" => REMOVALS;
     counter: "all fingerprints share one version"
