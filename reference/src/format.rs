@@ -63,7 +63,7 @@ pub fn is_of((known, position): Prefix, (_, item): Prefix) -> bool {
     lowest(position ^ item, known) == 0
 }
 
-/// Whether an entry that knows this of its position, and one that knows that, may stand for one item.
+/// Whether two entries agree in all bits that both know, so that both may stand for one item.
 pub fn may_be_one(one @ (known, _): Prefix, (other_known, position): Prefix) -> bool {
     is_of((known.min(other_known), position), one)
 }

@@ -125,23 +125,23 @@ impl Model {
         self.len += other.len;
     }
 
-    /// How many copies of entries there are: items, and what splits have added.
+    /// Counts the copies of all entries: items, and what splits have added.
     pub(crate) fn entries(&self) -> usize {
         self.copies.values().sum()
     }
 
-    /// Whether an entry of this table may stand for an item for which this entry of another one stands.
+    /// Whether some entry here may stand for the same item as this entry of another table.
     fn may_share(&self, (class, value, known): Entry) -> bool {
         let mut of_class = self.copies.range((class, value, SHORTEST)..=(class, value, LONGEST));
         of_class.any(|(&(.., own), _)| may_be_one(own, known))
     }
 
-    /// Only the entries that may stand for items of another table.
+    /// Keeps only the entries that may stand for items of another table.
     pub(crate) fn intersect(&mut self, other: &Self) {
         self.copies.retain(|&entry, _| other.may_share(entry));
     }
 
-    /// So many copies may stand for items of another table; and so many would, if each knew another position.
+    /// Counts the copies that may stand for items of another table, and those that would with another position.
     pub(crate) fn overlap(&self, other: &Self) -> [usize; 2] {
         let elsewhere = |(class, value, (known, position)): Entry| {
             let ((core, even), position) = (class, position ^ 2);
@@ -154,7 +154,7 @@ impl Model {
         [held(&|entry| entry), held(&elsewhere)]
     }
 
-    /// How many items there are: the table can only estimate that.
+    /// Takes over the number of items, which the table has estimated.
     pub(crate) fn set_len(&mut self, items: usize) {
         self.len = items;
     }

@@ -695,7 +695,7 @@ impl Modelled {
         assert_eq!(self.both(|subject| subject.unmerge(other.subject())), Ok(0));
         (self.model, self.held) = (model, held);
         for &item in &items[..stored] {
-            // As short entries as the table has, `follow` finds.
+            // `follow` replaces them by the shorter entries of the table.
             self.model.add(self.entry(item), u32::MAX);
             *self.held.entry(item).or_default() += 1;
         }
@@ -707,7 +707,7 @@ impl Modelled {
         other.start.geometry.grows && other.subject.stashed().0 > 0
     }
 
-    /// What the other one was at first, with this share of these items.
+    /// What the other one was at first, with this share of the items of `self`.
     fn with_some(&self, share: u8, other: &Self) -> Self {
         let subject = other.subject.restored(&other.bytes).expect("what it was at first");
         let mut some = Self::doubling(subject);

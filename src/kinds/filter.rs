@@ -1142,12 +1142,12 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// An item that both filters hold during the whole call stays, with all its copies in this filter. An item that
     /// `other` does not hold stays if `other` reports it as present, at the [rate](Self::false_positive_rate) of
-    /// `other`. In growing filters more items stay, because an entry may know fewer bits than its item has. If `other`
-    /// has [stashed](crate#what-finds-no-room) something of a version group, all entries of this group stay.
+    /// `other`. In growing filters more items stay, for two reasons: an entry may know fewer bits than its item has;
+    /// and if `other` has [stashed](crate#what-finds-no-room) something of a version group, all entries of this group
+    /// stay.
     ///
     /// If this filter has [doubled](crate::growth#doubled-entries) entries, the returned number and [`len`](Self::len)
-    /// are estimates from then on. They are close if the entries of `other` know more bits than the doubled ones did
-    /// before they were doubled. Otherwise they may be off by a quarter or more.
+    /// are estimates from then on.
     ///
     /// Afterwards you may [remove](Self::remove) an item only if it was inserted into this filter, and is in `other`.
     ///
@@ -1190,9 +1190,9 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// So the call also looks up each entry at another position, where every match is a false positive.)
     ///
     /// Equal copies in the [stash](crate#what-finds-no-room) count once, and each part of a
-    /// [doubled](crate::growth#doubled-entries) entry counts. Other threads may use both filters meanwhile: an item that
-    /// is moved during the call may be counted twice, or not at all. The call waits only for writers in the stash of
-    /// this filter.
+    /// [doubled](crate::growth#doubled-entries) entry counts. Other threads may use both filters meanwhile: an item
+    /// that is moved during the call may be counted twice, or not at all. The call waits only for writers in the stash
+    /// of this filter.
     ///
     /// # Errors
     ///

@@ -291,7 +291,7 @@ struct Interrupted;
 
 impl Clone for Interrupted {
     fn clone(&self) -> Self {
-        let run = IN_CLONE.take().expect("one clone for each test");
+        let run = IN_CLONE.take().expect("a closure for each clone");
         run();
         Self
     }

@@ -178,9 +178,9 @@ pub fn fixed(count: u32, layout: Layout, longest: u32, new: New<'_>) {
 /// Tests growing filters or maplets, with values of up to this length. One of them may grow to several times the size
 /// of the other: then a merge doubles entries, and may be refused for that.
 pub fn growing(count: u32, longest: u32, new: New<'_>) {
-    // Sometimes a large table, that has grown already: entries of the other one are doubled in it.
+    // Sometimes a large table. Half of these have grown already, so merges double entries in them.
     let most = |least, most: usize| prop_oneof![3 => least..most, 1 => 10_000..60_000_usize];
-    let sizes = |least, most_of: usize| (1..60_usize, most(least, most_of), any::<bool>());
+    let sizes = |least, usual: usize| (1..60_usize, most(least, usual), any::<bool>());
     // Mostly short sequences, since a table grows to its maximum only once.
     let ops = prop_oneof![4 => ops(30, 120), 1 => ops(300, 10)];
     let cases =

@@ -241,7 +241,7 @@ fn settled_keys_are_found(kind: Kind, subject: &dyn Subject, plan: Plan) -> u64 
             .collect()
     });
     let all: Vec<Item> = shared.settled.iter().map(|&hash| (hash, 0)).chain(held).collect();
-    // Writers keep up to a sixteenth less. Sixteen items that four writers have just removed have odds of 10^-8.
+    // Writers keep up to a sixteenth less, and each may have removed a few more.
     let least = (plan.most - plan.most / 16).saturating_sub(4 * plan.writers);
     assert!(!kind.grows || all.len() >= least, "{} of {}", all.len(), plan.most);
     assert_eq!(subject.len(), all.len(), "{subject:?}");

@@ -110,8 +110,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// Does the last part of a round, after the words: looks in the stash. `None` as in `look_once`; also if it found an
-    /// entry whose insert is not certain to be seen by later lookups.
+    /// Does the last part of a round, after the words: looks in the stash. `None` as in `look_once`; also if it found
+    /// an entry whose insert is not certain to be seen by later lookups.
     #[inline]
     fn look_in_stash(self, key: Key, with_value: bool, version: ReadVersion<'_>) -> Option<bool> {
         let held = self.stash_holds(key, with_value)?;
