@@ -123,7 +123,7 @@ impl Modelled {
         Self { is_exact: true, ..modelled }
     }
 
-    /// An empty subject that grows, to any maximum. Only what was inserted is removed from it: what is left of a
+    /// A subject in which splits may double entries. Only what was inserted is removed from it: what is left of a
     /// doubled entry may be that of no item.
     pub fn doubling(subject: Box<dyn Subject>) -> Self {
         let bytes = subject.bytes();
@@ -727,9 +727,7 @@ impl Modelled {
         assert!(if Self::is_blind(other) { (least..=all).contains(&left) } else { left == least });
         // Of doubled entries it is estimated how many are left.
         let items = if self.is_exact { left } else { contents.items() as usize };
-        // Then more copies may be counted than before.
-        let len = self.model.len();
-        assert!(items + removed == len || !self.is_exact && removed == 0 && items > len);
+        assert_eq!(items + removed, self.model.len());
         self.model.set_len(items);
         let may_share = |item| other.model.count(other.entry(item)) > 0;
         self.held.retain(|&item, _| may_share(item));

@@ -19,7 +19,8 @@
 //! **Lookups** first compare the version with one without the bit. So if the group has a stashed entry, a lookup that
 //! finds nothing in the buckets does not validate, and goes on in `contains_slow`. This function reads the *marks* of
 //! the item. They mostly prove that nothing of the item is stashed; otherwise the function also reads the cells. Then
-//! it compares the version with the one that was loaded before the words.
+//! it compares the version with the one that was loaded before the words. If it has found the item in the cells, it
+//! only looks whether the bit is set: the insert stores the cell before it sets the bit.
 //!
 //! A lookup reads words before marks and cells: if it reads a word as it is after a removal, it also sees all marks and
 //! cells that were there before the removal. In the other direction, an entry leaves the cells, and then the marks,
@@ -42,6 +43,7 @@
 
 use super::buckets::stripes::Locked;
 use super::items::insert::Duplicates;
+use super::placing::Found;
 use super::placing::entry::{Entry, MOST_KNOWN, Values};
 use super::placing::geometry::{self, Key, Place};
 use super::shared::cells::packing::Packing;
@@ -213,13 +215,13 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self.cells_of(self.group_of(key)).map_or(Some(false), |cells| cells.holds(query))
     }
 
-    /// Calls `found` with the bits of each stashed entry of the item, with any value. Returns `false` if it may have
-    /// missed some. Takes no lock.
+    /// Calls `found` with each stashed entry of the item, with any value. Returns `false` if it may have missed some.
+    /// Takes no lock.
     #[inline]
-    pub(super) fn read_stash(self, key: Key, mut found: impl FnMut(u32)) -> bool {
+    pub(super) fn read_stash(self, key: Key, mut found: impl FnMut(Found)) -> bool {
         let query = self.query(key, false);
         let cells = self.cells_of(self.group_of(key));
-        cells.is_none_or(|cells| cells.read(query, |each| found(each.entry.bits())))
+        cells.is_none_or(|cells| cells.read(query, |each| found(each.entry)))
     }
 
     /// Locks the cells of the item's group if something of the group is stashed, unless the marks prove that nothing of

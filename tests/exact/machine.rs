@@ -23,7 +23,8 @@ pub fn check<S: Strategy<Value: Debug>>(count: u32, strategy: S, test: impl Fn(S
     run_cases(ProptestConfig { cases: count * times, ..cases() }, &strategy, &test);
 }
 
-/// Generates up to `most` operations. `merges` is the weight of merges among them.
+/// Generates up to `most` operations. `merges` is the weight of merges among them, and of other operations on two
+/// filters.
 pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
     let key = any::<u16>;
     let keys = || (key(), 0..80_u8);

@@ -108,7 +108,7 @@ impl Versions {
     /// Bumps the version of a group after a copy of one of its entries was put into the stash. `is_first` says whether
     /// it is the first of the group there: then the bit of the stash is set.
     pub(in crate::table) fn stashed(&self, group: usize, is_first: bool) {
-        // SeqCst: the insert takes effect here. Pairs with `read`.
+        // SeqCst: the insert takes effect here, unless a lookup has found the cell before. Pairs with `read`.
         self.counter(group).fetch_add(ONE + u64::from(is_first), Ordering::SeqCst);
     }
 

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** a lookup that finds no entry of its item has read both of its buckets, and the stash if the version
 //! says so, while nothing of its version group was moved; or it has held the stripes of both buckets.
+//!
+//! **Invariant:** what a lookup has found, each later lookup finds, until it is removed.
 
 use crate::layout::{Candidates, Encoding};
 use crate::sync::Ordering;
@@ -307,7 +309,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         // After the words: see `stash`.
         let is_complete = !version.any_stashed()
             || self.stash_marks_lack(key)
-            || self.read_stash(key, |bits| add(&mut found, self.value_in(bits.into())));
+            || self.read_stash(key, |entry| add(&mut found, self.value_in(entry.bits().into())));
         (is_complete && version.validate_with_stash()).then_some(found)
     }
 }

@@ -59,61 +59,75 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     pub(crate) fn intersect(self, other: Table<'_, F, B>) -> u64 {
         self.take_turns_with(other);
         let _removing = self.lock_removing();
-        let any_doubled = self.doubled() != Counts::default();
-        // How many of the entries that stay are doubled, and how many copies they have.
-        let (entries, copies) = (Cell::new(0.0), Cell::new(0.0));
-        // If some are doubled, this is called once for each entry.
-        let goes = |entry: Stashed| {
-            let goes = other.lacks_each(entry.place);
-            if any_doubled && !goes {
-                let doubled = 1.0 - self.share_of_item(entry.place, other);
-                entries.set(entries.get() + doubled);
-                copies.set(copies.get() + doubled * entry.copies as f64);
-            }
-            goes
-        };
-        let in_bucket = |place: Place| goes(Stashed { place, copies: 1 });
+        let doubled = self.doubled();
+        let seen = if doubled.entries > 0 { self.doubled_seen() } else { [0.0; 2] };
         let (mut bucket, mut removed) = (0, 0);
         // Growth may add buckets meanwhile.
         while bucket < self.present() {
             if self.places_in(bucket).any(|place| other.lacks_each(place)) {
                 let locked = self.lock_stripes([bucket]);
-                let kept = |at: Bucket<_>, slot| (!in_bucket(at.place::<F>(slot))).then_some(slot);
+                let kept =
+                    |at: Bucket<_>, slot| (!other.lacks_each(at.place::<F>(slot))).then_some(slot);
                 removed += self.sweep_bucket(&locked, bucket, kept) as u64;
-            } else if any_doubled {
-                self.places_in(bucket).for_each(|place| _ = in_bucket(place));
             }
             bucket += 1;
         }
-        removed += self.sweep_stash(|_| true, goes);
-        let doubled = self.doubled().copies;
-        if removed > 0 {
-            self.keep_doubled([entries.get(), copies.get()]);
+        removed += self.sweep_stash(|_| true, |entry| other.lacks_each(entry.place));
+        if doubled.entries > 0 {
+            self.keep_doubled(doubled, removed, seen, self.doubled_seen());
         }
         self.limit_doubled();
-        removed.saturating_sub(doubled.saturating_sub(self.doubled().copies))
+        removed.saturating_sub(doubled.copies.saturating_sub(self.doubled().copies))
     }
 
-    /// Returns 1 divided by the number of parts of an entry that both tables hold, if the entry was doubled; otherwise
-    /// 1. The sum of these shares is the number of items that both tables hold, except false positives.
-    fn share_of_item(self, Place { position, entry }: Place, other: Table<'_, F, B>) -> f64 {
-        // Both tables hold all parts that agree in the bits that `other` knows, and no others.
-        let both_hold = |&bit: &u32| {
-            let part = Place { position: position ^ 1 << bit, entry };
-            !other.lacks_each(part) && !self.lacks_each(part)
+    /// Estimates how many entries and how many copies are doubled: of the parts of an entry, all but one are.
+    fn doubled_seen(self) -> [f64; 2] {
+        let (entries, copies) = (Cell::new(0.0), Cell::new(0.0));
+        let see = |entry: Stashed| {
+            let doubled = 1.0 - self.share_of_item(entry.place);
+            entries.set(entries.get() + doubled);
+            copies.set(copies.get() + doubled * entry.copies as f64);
         };
-        let bits = (self.buckets.common_bits()..entry.known()).rev().take_while(both_hold);
+        let places = (0..self.present()).flat_map(|bucket| self.places_in(bucket));
+        places.for_each(|place| see(Stashed { place, copies: 1 }));
+        let see_and_stay = |entry| {
+            see(entry);
+            false
+        };
+        self.sweep_stash(|_| true, see_and_stay);
+        [entries.get(), copies.get()]
+    }
+
+    /// Returns 1 divided by the number of parts of an entry that the table holds: 1 if the entry was not doubled.
+    fn share_of_item(self, Place { position, entry }: Place) -> f64 {
+        let is_held = |&bit: &u32| self.has_part(Place { position: position ^ 1 << bit, entry });
+        let bits = (self.buckets.common_bits()..entry.known()).rev().take_while(is_held);
         power_of_half(bits.count() as u32)
     }
 
-    /// Counts no more entries and copies than these as doubled.
-    fn keep_doubled(self, most: [f64; 2]) {
-        let [entries, copies] = most.map(|number| (number + 0.5) as u64);
-        let most = Counts { entries, copies: if entries == 0 { 0 } else { copies } };
+    /// Returns whether the table holds this part of a doubled entry, as far as one can see without a lock.
+    fn has_part(self, part: Place) -> bool {
+        // Where the buckets of a part were split already, it knows one bit more.
+        let least = part.entry.known() - 1;
+        self.has_in_buckets(part, least) || {
+            let mut any = false;
+            self.read_stash(self.geometry().key_of(part), |entry| any |= entry.known >= least);
+            any
+        }
+    }
+
+    /// After `removed` copies were removed: counts the same share of the doubled entries and copies as were `seen`
+    /// before and are seen `now`. So there are no more items than before.
+    fn keep_doubled(self, counted: Counts, removed: u64, seen: [f64; 2], now: [f64; 2]) {
+        let left = |counted: u64, at: usize| {
+            let share = if seen[at] > 0.0 { (now[at] / seen[at]).min(1.0) } else { 1.0 };
+            (counted as f64 * share + 0.5) as u64
+        };
+        let copies = left(counted.copies, 1).max(counted.copies.saturating_sub(removed));
+        let entries = left(counted.entries, 0).clamp(copies.min(1), copies);
         let mut splitting = self.shared.doubled.lock();
-        let excess = splitting.all().beyond(most);
         // A filter has no values: all its entries have the value 0.
-        splitting.subtract(0, excess);
+        splitting.subtract(0, counted.beyond(Counts { copies, entries }));
     }
 
     /// Returns three numbers: of all entries; of those that may stand for an item of the other table; and of those that
@@ -157,30 +171,37 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Returns whether this table certainly has no entry of any item that an entry of another table may stand for.
     /// Wait-free.
     pub(crate) fn lacks_each(self, place: Place) -> bool {
-        let key = self.geometry().key_of(place);
         if !B::GROWS {
-            return !self.contains_now::<false>(key);
+            return !self.contains_now::<false>(self.geometry().key_of(place));
         }
         // The version first: a split after that either bumps it, or leaves all that is looked for where it is.
-        let version = self.versions().read(self.geometry().version_group(key));
+        let version = self.versions().read(self.geometry().version_group_in(place));
+        // If something of the group is stashed, the version is not valid: an entry there may agree.
+        !self.has_in_buckets(place, 0) && version.validate()
+    }
+
+    /// Returns whether the buckets of this table, which grows, hold an entry of an item that an entry of another table
+    /// may stand for. Only an entry that knows at least `least` bits counts.
+    fn has_in_buckets(self, place: Place, least: u32) -> bool {
         if !self.is_known(place) {
             // The entry stands for items of several buckets.
-            return halves(Stashed { place, copies: 1 })
-                .into_iter()
-                .all(|half| self.lacks_each(half.place));
+            let halves = halves(Stashed { place, copies: 1 });
+            return halves.into_iter().any(|half| self.has_in_buckets(half.place, least));
         }
+        let key = self.geometry().key_of(place);
         let (buckets, words) = self.read_valid_from(key.places(), self.locate(key.places()));
         let agrees = |at: usize, Place { position, entry }: Place| {
             let own = key.places()[at];
             let known = entry.known().min(own.entry.known());
-            entry.bits() == own.entry.bits() && prefix(position ^ own.position, known) == 0
+            entry.known() >= least
+                && entry.bits() == own.entry.bits()
+                && prefix(position ^ own.position, known) == 0
         };
         let holds = both([0, 1], |at: usize| {
             let mut held = words[at].slots_in_use().map(|slot| buckets[at].place::<F>(slot));
             held.any(|place| agrees(at, place))
         });
-        // If something of the group is stashed, the version is not valid: an entry there may agree.
-        holds == [false; 2] && version.validate()
+        holds != [false; 2]
     }
 }
 
