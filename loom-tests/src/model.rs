@@ -588,6 +588,11 @@ pub fn age_values<M: IntoStorage, const SHORT_RING: bool, const N: usize>(
     done(move |thread| thread.age_values(pairs))
 }
 
+/// Calls [`Thread::shift_values`].
+pub fn shift_values<M: IntoStorage>(items: [Item; 3]) -> Step<Maplet<M>> {
+    done(move |thread| thread.shift_values(items))
+}
+
 /// Calls [`Thread::increment`], which must find one of these values.
 pub fn increment<M: IntoStorage, const N: usize>(
     item: Item,
@@ -1156,6 +1161,19 @@ impl<M: IntoStorage, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
                 self.record(before.class, Outcome::Replaced(after.class));
             }
         }
+    }
+
+    /// Changes all values at once: each value 1 becomes 2, and each value 2 becomes 0. `items` are the only pairs with
+    /// the values 1 and 2, and the pair that the second one becomes.
+    pub fn shift_values(&mut self, [one, two, zero]: [Item; 3]) {
+        let shifted = self.shared.update_values(|value| match value {
+            1 => Some(2),
+            2 => Some(0),
+            other => Some(other),
+        });
+        assert_eq!(shifted, Ok(0));
+        self.record(one.class, Outcome::Replaced(two.class));
+        self.record(two.class, Outcome::Replaced(zero.class));
     }
 }
 

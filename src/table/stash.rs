@@ -466,23 +466,27 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         changed: impl Fn(u32) -> Option<u32> + Copy,
     ) -> Result<u64, InsertError> {
         let shards = self.state.shared.stash.shards();
-        let mut changes =
+        let mut planned =
             try_with_capacity(shards.len()).map_err(|_| InsertError::NoMemoryToStore)?;
         for cells in shards {
-            changes.push(cells.lock().plan_changes(changed)?);
-        }
-        if self.stashed_entries() > 0 {
-            // For the reason given in `store_changed` in `items/remove.rs`: the buckets may hold another copy of an
-            // item. No copy is stored while all stripes are held.
-            (0..self.versions().len()).for_each(|version| self.versions().bump(version));
+            let writer = cells.lock();
+            let changes = writer.plan_changes(changed)?;
+            // The shards stay locked: a thread that holds no stripe may give a shard another number of lines (see
+            // `reserve_in_stash`), and then the entries are in other cells.
+            planned.push((writer, changes));
         }
         let mut taken = 0;
-        for (cells, changes) in shards.iter().zip(changes) {
-            let (mut writer, mut seen) = (cells.lock(), Progress::default());
-            let (mut changes, before) = (changes.into_iter().peekable(), writer.len());
+        for (mut writer, changes) in planned {
+            let (mut seen, before) = (Progress::default(), writer.len());
+            let mut changes = changes.into_iter().peekable();
             while let Some((at, Stashed { place, .. })) = writer.next(&mut seen, |_| true) {
+                let key = self.geometry().key_of(place);
                 if let Some(change) = changes.next_if(|change| change.at == at) {
-                    writer.change(&change);
+                    // Before each store, for the reason given in `store_changed` in `items/remove.rs`: a bucket may
+                    // hold an equal entry, or the store before this one may have put one into a cell that a lookup had
+                    // read already.
+                    let bump = || self.versions().bump(self.geometry().version_group(key));
+                    writer.change(&change, bump);
                     continue;
                 }
                 // It has no new value, or its copies are counted in the cell of an equal entry by now.
@@ -490,7 +494,6 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
                 if changed(place.entry.bits()).is_none() {
                     taken += found.copies as u64;
                 }
-                let key = self.geometry().key_of(place);
                 self.take_but_its_way(key, &mut writer, found, found.copies);
             }
             if writer.len() < before {

@@ -123,6 +123,17 @@ models_of_three! {
         },
     ) => [insert(x1), age_values([[x1, x2]; 2])]
         || [maybe(contains_pair(x1)), maybe(contains_pair(x1))], 7000, 2;
+    // In the stash x1 comes before x2, and becomes x2 before x2 becomes x0: there is an x2 all the time.
+    pair_that_takes_the_place_of_another: [x1, x2, x0] = adding(
+        with_another(goes_back::<L>()), |s, [x1, x2]| {
+            s.stash(&[x2]);
+            [x1, x2, s.with_value(x1, 0)]
+        },
+    ) => [shift_values([x1, x2, x0])] || [contains_pair(x2)], 600, 2;
+    // The entries get to other cells when it is decided how they change.
+    change_of_the_stash_beside_other_numbers_of_lines: [x, y1, y2] = adding(
+        stashed::<L>(), |s, [xa, _, y1]| [xa, y1, s.with_value(y1, 2)],
+    ) => [resize_stash(x, 4)] || [age_values([[y1, y2]]), contains_pair(y2), contains_pair(x)], 20_000, 1;
     // Two sweeps: one after the other.
     two_changes: [x1, x2, new] = ages(one_kick::<L>(0, 1, 3))
         => [maybe(remove_value(x2, 1)), insert(new)] || [age_values([[x1, x2]])], 160, 2;
@@ -288,13 +299,13 @@ fn with_another<L: Layout>(goes_back: With<Maplet<L>, 2>) -> With<Maplet<L>, 2> 
     adding(goes_back, |s, [x1, _]| [x1, s.with_value(x1, 2)])
 }
 
-/// Buckets 2 and 3 are full. In the stash are two values of x, and y1 of another key.
+/// Buckets 2 and 3 are full. In the stash are two values of x, and y1 of another key between them.
 ///
 /// `[xa, xb, y1]`.
 fn stashed<L: Layout>() -> With<Maplet<L>, 3> {
     adding(items(Setup::new(buckets_for_many::<Maplet<L>>()), [(2, 3)]), |s, [low]| {
         let [xa, y] = [(); 2].map(|()| s.item_of_group(2, 3, low));
-        let (xb, y1) = (s.with_value(xa, 2), s.with_value(y, 1));
+        let (xb, y1) = (s.with_value(xa, 0), s.with_value(y, 1));
         s.fill(2, low).fill(3, low).stash(&[xa, y1, xb]);
         [xa, xb, y1]
     })

@@ -853,11 +853,13 @@ impl<'a> Writer<'a> {
         Ok(all)
     }
 
-    /// Makes a change that `plan_changes` has returned. Nothing else has changed since then.
-    pub(in crate::table) fn change(&mut self, change: &Changed) {
+    /// Makes a change that `plan_changes` has returned: the cells have been locked since then. Calls `before` before it
+    /// stores anything.
+    pub(in crate::table) fn change(&mut self, change: &Changed, before: impl FnOnce()) {
         let (array, at) = (self.array(), change.at);
         let more = change.copies - array.copies(at);
         if array.held(at) != Some(change.words()) {
+            before();
             array.store(at, change.words());
             self.count_copies(more);
         }

@@ -609,8 +609,16 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if new != Some(slot)" with "if new.is_none()"
         => "expiry::two_equal_pairs_beside_a_change";
     change_stashed: "stashed values change without a bump"
-        without "(0..self.versions().len()).for_each(|version| self.versions().bump(version));"
+        replace "writer.change(&change, bump);" with "writer.change(&change, || _ = &bump);"
         => "expiry::two_equal_pairs_of_which_one_is_stashed";
+    change_stashed: "the second of two stashed values changes without a bump"
+        replace "writer.change(&change, bump);"
+        with "writer.change(&change, || if self.value_in(place.entry.bits().into()) == 1 { bump() });"
+        => "expiry::pair_that_takes_the_place_of_another";
+    change_stashed: "a shard is unlocked between the plan and the changes"
+        replace "planned.push((writer, changes));"
+        with "drop(writer); planned.push((cells.lock(), changes));"
+        => "expiry::change_of_the_stash_beside_other_numbers_of_lines";
     begin_update: "stashed values change while others write"
         replace "let locked = self.lock_all();" with "let locked = self.lock_stripes([0; 0]);"
         => "expiry::going_back_beside_a_change";
