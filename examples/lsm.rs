@@ -24,7 +24,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::{Arc, OnceLock};
-use std::{env, io, iter, thread};
+use std::{env, io, iter, mem, thread};
 
 use coucal::{AnyLayout, CuckooFilter, CuckooFilterView, GrowableCuckooMaplet, StableHashBuilder};
 use parking_lot::{Mutex, RwLock};
@@ -81,7 +81,8 @@ impl Store {
         Ok(())
     }
 
-    /// Merges two runs into a new one.
+    /// Merges two runs into a new one. After an error in step 3 or 4, open the store again: then the list is on disk,
+    /// and the maplet lacks pairs.
     fn compact(&self, newer: u32, older: u32) -> Result<()> {
         let saved = self.saved.lock();
         let mut runs = self.runs();
@@ -101,18 +102,25 @@ impl Store {
         let rows = Arc::new(rows);
         let all = Arc::make_mut(&mut runs);
         all.insert(merged, Arc::clone(&rows));
-        *self.runs.write() = Arc::new(all.clone());
+        let before = mem::replace(&mut *self.runs.write(), Arc::new(all.clone()));
         all.retain(|number, _| ![newer, older].contains(number));
-        self.commit(&runs)?;
+        if let Err(failed) = self.commit(&runs) {
+            *self.runs.write() = before;
+            return Err(failed);
+        }
         self.reach("a compaction, before its pairs are replaced");
 
         // 3. Replace the pairs: one for each key of the new run.
+        let replace = |key: &u64, old: u32| -> Result<()> {
+            let is_replaced = self.maplet.replace(key, old, merged)?;
+            if is_replaced { Ok(()) } else { Err(format!("{key} has no pair with {old}").into()) }
+        };
         for key in upper.keys().filter(|key| rows.contains_key(key)) {
-            self.maplet.replace(key, newer, merged)?;
+            replace(key, newer)?;
         }
         self.reach("a compaction, when some pairs are replaced");
         for key in lower.keys().filter(|key| rows.contains_key(key) && !upper.contains_key(key)) {
-            self.maplet.replace(key, older, merged)?;
+            replace(key, older)?;
         }
 
         // 4. Drop the old runs, then what is left of their pairs.

@@ -74,9 +74,13 @@ impl Store {
         let mut journal = self.journal.lock();
         let change = next(journal.len);
         change.apply(&self.filter)?;
-        // And `sync_data`, to survive a loss of power. If this fails, end the program: the next one starts from the
-        // journal, without this change.
-        journal.file.write_all(&change.encode())?;
+        // And `sync_data`, to survive a loss of power.
+        if let Err(error) = journal.file.write_all(&change.encode()) {
+            // Another thread must not write behind an entry that was cut. The next process starts from the journal,
+            // which may have this change or not.
+            eprintln!("the journal: {error}");
+            process::exit(1);
+        }
         journal.len += 1;
         Ok(())
     }

@@ -239,7 +239,7 @@ pub enum Error {
     /// Build a filter with a larger [`max_capacity`](crate::Builder::max_capacity).
     AboveMaxCapacity {
         /// The requested number of items. For [`reserve`](crate::CuckooFilter::reserve), those in the filter are
-        /// included.
+        /// included; all copies of an item in the stash count as one.
         wanted: usize,
         /// The maximum capacity of the filter.
         max_capacity: usize,

@@ -310,9 +310,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::WindowFull`] and [`Error::NoMemoryToStore`]. Then nothing has changed, except that a generation that
-    /// was due has ended. A filter that [forgets the oldest items](crate::Builder::forget_oldest_when_full) is never
-    /// full.
+    /// [`Error::WindowFull`] and [`Error::NoMemoryToStore`]. Then nothing has changed, except that generations have
+    /// ended: those that were due, or that had to make room. A filter that [forgets the oldest
+    /// items](crate::Builder::forget_oldest_when_full) is never full.
     ///
     /// # Examples
     ///

@@ -686,9 +686,10 @@ impl<L: Storage, S> Filter<L, S> {
         /// the [maximum capacity](CuckooFilter::max_capacity). It is as exact as [`len`](Self::len), and takes as long.
         ///
         /// While the value is below 1, an insert returns [`Full`](Error::Full) only for an item with 2^25 - 1 copies in
-        /// the stash. A filter may hold more than it was built for, so the value may be above 1. The [load
-        /// factor](Self::load_factor) of a growing filter does not show how full the filter is, because growth keeps
-        /// the load close to its target. If a filter was built without a maximum, watch
+        /// the stash. (A growing filter into which much smaller ones were merged may be
+        /// [full sooner](crate::growth#when-it-is-full).) A filter may hold more than it was built for, so the value
+        /// may be above 1. The [load factor](Self::load_factor) of a growing filter does not show how full the filter
+        /// is, because growth keeps the load close to its target. If a filter was built without a maximum, watch
         /// [`memory_bytes`](Self::memory_bytes).
         ///
         /// # Examples
@@ -856,8 +857,9 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
     /// # Errors
     ///
     /// * [`Error::AboveMaxCapacity`] if the filter would then hold more than [`max_capacity`](Self::max_capacity)
-    ///   items. Nothing has changed.
-    /// * [`Error::OutOfMemory`], before it grows, if the allocator has no memory for these items.
+    ///   items. (All copies of an item in the stash count as one.) Nothing has changed.
+    /// * [`Error::OutOfMemory`] if the allocator has no memory for these items: before it grows, but for a few bytes
+    ///   that it needs when splits [double](crate::growth#doubled-entries) entries.
     /// * [`Error::Full`] if it has grown as far as it can and still has no room for them, because merges of much
     ///   smaller filters have [doubled](crate::growth#doubled-entries) too many entries.
     ///
@@ -1056,8 +1058,9 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// into one, it has 16 · 0.15 = 2.4 % false positives; a filter that grew to all these items has 0.23 %. If the
     /// builder of this filter was given a [rate](crate::Builder::false_positive_rate), the filter keeps this rate: a
     /// merge returns an error if the filter would exceed the rate when it is full. (A filter that was restored from a
-    /// snapshot has no such rate, because the format has no field for it. A [clone](Self::try_clone) has it.) Merged
-    /// items count towards the rate until a [`clear`](Self::clear), also if they are removed again.
+    /// snapshot has no such rate, because the format has no field for it. A [clone](Self::try_clone) has it.) In a
+    /// growing filter, merged items count towards the rate until a [`clear`](Self::clear), also if they are removed
+    /// again.
     ///
     /// Other threads may use both filters meanwhile. The merge takes a [`snapshot`](Self::snapshot) of `other`, and
     /// inserts the items one after the other, in no particular order. So other threads see some of these items earlier
@@ -1100,7 +1103,9 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     }
 
     /// Removes the items of another filter: the inverse of [`merge`](Self::merge). Returns how many copies of items of
-    /// `other` this filter did not hold: 0 if all of them were merged before.
+    /// `other` this filter did not hold: 0 if all of them were merged before. (If `other` has
+    /// [doubled](crate::growth#doubled-entries) entries and this filter holds some of its items, the number is an
+    /// estimate.)
     ///
     /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge.
     /// Between the two calls, do not change `other` (a `reserve`, or a `merge` into it that fails, may change it, too),
@@ -1111,8 +1116,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// Other threads may use both filters meanwhile. The call takes a [`snapshot`](Self::snapshot) of `other`, and
     /// removes its items one after the other, so other threads see some of them go earlier than others. It waits as
-    /// `merge` does: see [what blocks](crate#what-blocks-on-whom-and-how-long). The rate that merged items have added
-    /// [stays](Self::merge) until a `clear`.
+    /// `merge` does: see [what blocks](crate#what-blocks-on-whom-and-how-long). In a growing filter, the rate that
+    /// merged items have added [stays](Self::merge) until a `clear`.
     ///
     /// # Errors
     ///

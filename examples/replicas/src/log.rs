@@ -19,8 +19,8 @@ use std::time::Duration;
 use coucal::StableHashBuilder;
 use redis::cluster::ClusterClient;
 use redis::{
-    ConnectionLike, FromRedisValue, ParsingError, RedisResult, RedisWrite, RetryMethod, Script,
-    ToRedisArgs, Value, cmd,
+    ConnectionLike, ErrorKind, FromRedisValue, ParsingError, RedisError, RedisResult, RedisWrite,
+    RetryMethod, Script, ToRedisArgs, Value, cmd,
 };
 
 pub type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
@@ -34,6 +34,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The milliseconds for which a read waits for the next entry, and the number of entries that it takes.
 const BLOCK: u64 = 1000;
 const COUNT: usize = 100;
+
+/// The most bytes of a value: the server closes the connection of a client that sends more.
+const LONGEST_VALUE: usize = 512 << 20;
 
 /// Appends an entry, unless it is there: a writer that lost the reply sends it again.
 ///
@@ -216,6 +219,12 @@ impl Client {
     }
 }
 
+/// Returns whether another call would fail, too: the server refuses it, or the reply is not what the program expects.
+fn is_final(error: &RedisError) -> bool {
+    matches!(error.retry_method(), RetryMethod::NoRetry)
+        || matches!(error.kind(), ErrorKind::AuthenticationFailed | ErrorKind::Parse)
+}
+
 /// A connection that is replaced when it fails.
 struct Reconnecting {
     client: Client,
@@ -238,7 +247,7 @@ impl Reconnecting {
                 },
             );
             match result {
-                Err(error) if !matches!(error.retry_method(), RetryMethod::NoRetry) => {
+                Err(error) if !is_final(&error) => {
                     if !was_said {
                         eprintln!("{error}: trying again");
                     }
@@ -281,10 +290,10 @@ impl Shard {
         let stored: u64 = self.connection.call(|connection| append.invoke(connection))?;
         if stored != last {
             let log = &self.log;
-            let cause = if stored < last {
+            let cause = if stored < before {
                 "entries were lost"
             } else {
-                "there are two writers with this name"
+                "another process stores changes of this writer. If it has ended, start again"
             };
             return Err(format!(
                 "{log} ends with change {stored} of {writer}, not {last}: {cause}"
@@ -344,6 +353,11 @@ impl Shard {
 
     /// Stores a snapshot if the newest one is still `replaced`, and removes older entries from the log.
     pub fn store_snapshot(&mut self, replaced: Id, id: Id, image: &[u8]) -> Result<()> {
+        if image.len() > LONGEST_VALUE {
+            return Err(
+                format!("{} bytes are more than a value of Redis can have", image.len()).into()
+            );
+        }
         let mut store = STORE.prepare_invoke();
         store.key(&self.snapshot).key(&self.log).arg(replaced).arg(id).arg(image);
         Ok(self.connection.call(|connection| store.invoke(connection))?)

@@ -127,7 +127,11 @@ fn write(set: &Set, name: &str, batch: usize) -> Result<()> {
 
 fn follow(set: &Set, only: &[usize], every: usize) -> Result<()> {
     let (mut followers, mut ends) = (BTreeMap::new(), Vec::new());
-    for (number, mut shard) in set.shards().into_iter().enumerate() {
+    let shards = set.shards();
+    if let Some(missing) = only.iter().find(|&&number| number >= shards.len()) {
+        return Err(format!("there is no shard {missing}: the set has {}", shards.len()).into());
+    }
+    for (number, mut shard) in shards.into_iter().enumerate() {
         if !only.is_empty() && !only.contains(&number) {
             continue;
         }

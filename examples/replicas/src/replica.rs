@@ -97,7 +97,14 @@ impl Follower {
             }
             if changes >= due {
                 let applied = *replica.applied.lock();
-                shard.store_snapshot(snapshot, applied, replica.filter.snapshot()?.as_bytes())?;
+                let stored =
+                    replica.filter.snapshot().map_err(Into::into).and_then(|image| {
+                        shard.store_snapshot(snapshot, applied, image.as_bytes())
+                    });
+                if let Err(error) = stored {
+                    eprintln!("{shard}: no snapshot: {error}"); // the log still has all changes
+                    changes = 0;
+                }
                 due = random();
             }
         }

@@ -40,8 +40,8 @@ pub struct Figures {
     ///
     /// * The [stash](crate#what-finds-no-room), which has few items or none, unless
     ///   [`stashed_share`](Self::stashed_share) says otherwise.
-    /// * In a growing maplet or expiring filter, 16 to 32 bytes for each value (or generation) of which splits have
-    ///   doubled an entry.
+    /// * In a growing maplet or expiring filter, up to 48 bytes for each value (or generation) of which splits have
+    ///   doubled an entry, and 2 KB.
     ///
     /// A growing filter may take up to a quarter less, because splits double fewer entries than this figure allows for.
     /// Below 40 KB the difference may be larger: there a growing filter takes memory in large steps.
@@ -49,8 +49,8 @@ pub struct Figures {
     /// [`memory_bytes`](Self::memory_bytes) in bits, divided by the number of items. Infinite for 0 items.
     pub bits_per_item: f64,
     /// The number of bytes of a [snapshot](crate#snapshots) with these items. It does not include stashed items, each
-    /// of which takes 16 bytes, nor, in a growing maplet or expiring filter, the counts of doubled values, each of
-    /// which takes up to 24 bytes.
+    /// of which takes 16 bytes, nor the counts of [doubled](crate::growth#doubled-entries) entries: 24 bytes in a
+    /// growing filter, and 24 for each of their values in a growing maplet or expiring filter.
     pub snapshot_bytes: usize,
     /// The number of items divided by the number of slots. Stashed items are counted.
     pub load_factor: f64,

@@ -194,6 +194,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///   `capacity / N` new items, for N generations. (In a growing filter, after `max_capacity / N`.)
     /// * With `every_items`, the filter must have room for (N - 1) · `items` items, or `build` returns an error. So if
     ///   one thread inserts, the filter always remembers the present generation and the N - 2 full ones before it.
+    ///   (With 1 item for each generation `build` returns no error: a filter that has room for fewer than N - 1 items
+    ///   remembers as many generations as it has room for.)
     /// * With `every` alone, a burst within one period can fill the filter. The insert then forgets all items, the
     ///   burst included, after one sweep for each of the N generations. If you expect bursts, set `every_items` as
     ///   well.

@@ -323,8 +323,9 @@ impl GrowableCuckooMaplet {
     ///
     /// # Panics
     ///
-    /// If `value_bits` is not between 1 and 23, or if the pairs need more than 2^44 slots. (With more than 20 bits,
-    /// growth ends at the [`max_capacity`](Self::max_capacity).) It aborts, as `Vec` does, if the allocator fails.
+    /// If `value_bits` is not between 1 and 23 (for 0 pairs, between 1 and 20, as in [`new`](Self::new)), or if the
+    /// pairs need more than 2^44 slots. (With more than 20 bits, growth ends at the
+    /// [`max_capacity`](Self::max_capacity).) It aborts, as `Vec` does, if the allocator fails.
     /// `GrowableCuckooMaplet::builder().capacity(pairs).value_bits(bits).build()` returns an error instead.
     ///
     /// # Examples
