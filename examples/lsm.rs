@@ -81,8 +81,8 @@ impl Store {
         Ok(())
     }
 
-    /// Merges two runs into a new one. After an error in step 3 or 4, open the store again: then the list is on disk,
-    /// and the maplet lacks pairs.
+    /// Merges two runs into a new one. After an error in step 3, the maplet lacks pairs of the new run: do not save or
+    /// change the store any more, but open it again.
     fn compact(&self, newer: u32, older: u32) -> Result<()> {
         let saved = self.saved.lock();
         let mut runs = self.runs();

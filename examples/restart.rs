@@ -74,7 +74,7 @@ impl Store {
         let mut journal = self.journal.lock();
         let change = next(journal.len);
         change.apply(&self.filter)?;
-        // And `sync_data`, to survive a loss of power.
+        // To survive a loss of power, call `sync_data` as well, and treat its errors in the same way.
         if let Err(error) = journal.file.write_all(&change.encode()) {
             // Another thread must not write behind an entry that was cut. The next process starts from the journal,
             // which may have this change or not.

@@ -858,8 +858,8 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
     ///
     /// * [`Error::AboveMaxCapacity`] if the filter would then hold more than [`max_capacity`](Self::max_capacity)
     ///   items. (All copies of an item in the stash count as one.) Nothing has changed.
-    /// * [`Error::OutOfMemory`] if the allocator has no memory for these items: before it grows, but for a few bytes
-    ///   that it needs when splits [double](crate::growth#doubled-entries) entries.
+    /// * [`Error::OutOfMemory`] if the allocator has no memory for these items. Mostly the filter has not grown then. It
+    ///   may have grown in part if memory for the counts of [doubled](crate::growth#doubled-entries) entries is missing.
     /// * [`Error::Full`] if it has grown as far as it can and still has no room for them, because merges of much
     ///   smaller filters have [doubled](crate::growth#doubled-entries) too many entries.
     ///

@@ -130,7 +130,8 @@ models_of_three! {
             [x1, x2, s.with_value(x1, 0)]
         },
     ) => [shift_values([x1, x2, x0])] || [contains_pair(x2)], 600, 2;
-    // The entries get to other cells when it is decided how they change.
+    // Another thread doubles the number of lines, and so moves entries to other cells: before it is planned how they
+    // change, or after all of them have changed.
     change_of_the_stash_beside_other_numbers_of_lines: [x, y1, y2] = adding(
         stashed::<L>(), |s, [xa, _, y1]| [xa, y1, s.with_value(y1, 2)],
     ) => [resize_stash(x, 4)] || [age_values([[y1, y2]]), contains_pair(y2), contains_pair(x)], 20_000, 1;

@@ -41,7 +41,7 @@ pub struct Figures {
     /// * The [stash](crate#what-finds-no-room), which has few items or none, unless
     ///   [`stashed_share`](Self::stashed_share) says otherwise.
     /// * In a growing maplet or expiring filter, up to 48 bytes for each value (or generation) of which splits have
-    ///   doubled an entry, and 2 KB.
+    ///   doubled an entry (72 after merges), and 2 KB.
     ///
     /// A growing filter may take up to a quarter less, because splits double fewer entries than this figure allows for.
     /// Below 40 KB the difference may be larger: there a growing filter takes memory in large steps.

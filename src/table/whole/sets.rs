@@ -21,10 +21,10 @@ use crate::table::shared::doubled::Counts;
 use crate::table::stash::Copied;
 use crate::table::{Buckets, Stashed, Table, prefix};
 
-/// Returns this share of a number: `part` of `whole`, all at most.
+/// Returns this share of a number, rounded up: `part` of `whole`, all at most.
 fn share_of(number: u64, part: u64, whole: u64) -> u64 {
     let whole = whole.max(1);
-    (u128::from(number) * u128::from(part.min(whole)) / u128::from(whole)) as u64
+    (u128::from(number) * u128::from(part.min(whole))).div_ceil(whole.into()) as u64
 }
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
@@ -61,7 +61,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.take_turns_with(other);
         let _removing = self.lock_removing();
         let doubled = self.doubled();
-        let seen = if doubled.entries > 0 { self.doubled_seen() } else { [0.0; 2] };
+        let seen = if doubled.copies > 0 { self.doubled_seen() } else { [0.0; 2] };
         let (mut bucket, mut removed) = (0, 0);
         // Growth may add buckets meanwhile.
         while bucket < self.present() {
@@ -74,7 +74,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             bucket += 1;
         }
         removed += self.sweep_stash(|_| true, |entry| other.lacks_each(entry.place));
-        if doubled.entries > 0 {
+        if doubled.copies > 0 {
             self.keep_doubled(doubled, removed, seen, self.doubled_seen());
         }
         self.limit_doubled();
@@ -108,7 +108,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// Returns whether the table holds this part of a doubled entry, as far as one can see without a lock.
     fn has_part(self, part: Place) -> bool {
-        // Where the buckets of a part were split already, it knows one bit more.
+        // The buckets of one part may be split, and those of the other not yet: then the other knows one bit less.
         let least = part.entry.known() - 1;
         self.has_in_buckets(part, least) || {
             let mut any = false;
@@ -117,15 +117,16 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// After `removed` copies were removed: counts the same share of the doubled entries and copies as were `seen`
-    /// before and are seen `now`. So there are no more items than before.
+    /// Lowers the counts of doubled entries and copies in proportion to what was seen: `seen` before `removed` copies
+    /// were removed, and `now`. Lowers them by `removed` at most, so that the number of items does not rise.
     fn keep_doubled(self, counted: Counts, removed: u64, seen: [f64; 2], now: [f64; 2]) {
         let left = |counted: u64, at: usize| {
             let share = if seen[at] > 0.0 { (now[at] / seen[at]).min(1.0) } else { 1.0 };
             (counted as f64 * share + 0.5) as u64
         };
-        let copies = left(counted.copies, 1).max(counted.copies.saturating_sub(removed));
-        let entries = left(counted.entries, 0).clamp(copies.min(1), copies);
+        let [entries, copies] = [(counted.entries, 0), (counted.copies, 1)]
+            .map(|(counted, at)| left(counted, at).max(counted.saturating_sub(removed)));
+        let entries = entries.clamp(copies.min(1), copies);
         let mut splitting = self.shared.doubled.lock();
         // A filter has no values: all its entries have the value 0.
         splitting.subtract(0, counted.beyond(Counts { copies, entries }));
