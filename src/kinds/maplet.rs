@@ -62,7 +62,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///   that fails changes nothing; a maplet holds as many pairs as it was built for, however many values a key has;
 ///   growth without a pause, exact snapshots, and an error for hostile bytes.
 ///
-/// Pairs are independent of each other: a maplet promises no order across the pairs of one key.
+/// Pairs are independent of each other: a maplet promises no order across the pairs of one key. For example, one thread
+/// removes the only value of a key, while another thread inserts a second value. A lookup at this time may find neither.
 ///
 /// # What blocks
 ///

@@ -423,9 +423,17 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         writer.take(self.in_shard(group), found, copies);
     }
 
+    /// Calls `each` with each stashed entry, while the mutex of its shard is held.
+    pub(super) fn visit_stash(self, mut each: impl FnMut(Stashed)) {
+        for cells in self.state.shared.stash.shards() {
+            cells.lock().entries().for_each(&mut each);
+        }
+    }
+
     /// Takes out of the stash all entries that are there at the call and that both functions accept: `wanted` gets the
-    /// bits, under the mutex of the shard; `goes` gets the entry, without a lock. Returns the number of their copies.
-    /// Takes time in proportion to the size of the stash, even if all entries have the same way.
+    /// bits, under the mutex of the shard; `goes` gets the entry, first without a lock, and if it accepts the entry,
+    /// again under the locks of the removal. Returns the number of their copies. Takes time in proportion to the size
+    /// of the stash, even if all entries have the same way.
     pub(super) fn sweep_stash(
         self,
         wanted: impl Fn(u32) -> bool + Copy,
@@ -446,7 +454,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
                 let places = key.places();
                 let _locked = self.lock(places, self.locate(places));
                 let mut writer = cells.lock();
-                if let Some(found) = writer.held_at(at, place) {
+                // The cell may have got more copies meanwhile, of an item that stays.
+                if let Some(found) = writer.held_at(at, place).filter(|_| goes(entry)) {
                     self.take_but_its_way(key, &mut writer, found, found.copies);
                     taken += found.copies as u64;
                 }
@@ -619,6 +628,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
@@ -648,6 +659,25 @@ mod tests {
             }
         }
         hashes
+    }
+
+    /// Another thread inserts the item after it was decided that the entry goes: then the decision is made again.
+    #[test]
+    fn a_sweep_of_the_stash_decides_again_under_the_locks() {
+        let table = table(8);
+        let insert = || table.insert(table.key(1)).unwrap();
+        (0..9).for_each(|_| insert());
+        assert_eq!(table.stashed_copies(), 1);
+        let decisions = Cell::new(0);
+        let goes = |_: Stashed| {
+            decisions.set(decisions.get() + 1);
+            if decisions.get() == 1 {
+                insert();
+            }
+            decisions.get() == 1
+        };
+        assert_eq!(table.sweep_stash(|_| true, goes), 0);
+        assert_eq!((decisions.get(), table.stashed_copies()), (2, 2));
     }
 
     /// The chosen entry is gone, and only a shorter one matches. The shorter entry stays: if it went back in the form

@@ -93,7 +93,7 @@ models_of_three! {
     first_of_two_hops_beside_a_change: [x1, x2, new] = ages(path_of_two_hops::<L>(true))
         => [insert(new)] || [age_values([[x1, x2]])], 550, 2;
     last_of_two_hops_beside_a_change: [x1, x2, new] = ages(path_of_two_hops::<L>(false))
-        => [insert(new)] || [age_values([[x1, x2]])], 4000, 2;
+        => [insert(new)] || [age_values([[x1, x2]])], 2000, 2;
     // An insert that rejects duplicates moves x1.
     insert_if_absent_beside_a_change: [x1, x2, new] = ages(one_kick::<L>(0, 1, 3))
         => [insert_if_absent(new)] || [age_values([[x1, x2]])], 550, 2;

@@ -8,8 +8,6 @@
 //! There is no difference of two tables: an entry that both have may stand for two items, of which the other table has
 //! only one.
 
-use core::cell::Cell;
-
 use super::image::Image;
 use super::merge::halves;
 use crate::layout::{Encoding, both};
@@ -83,20 +81,16 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// Estimates how many entries and how many copies are doubled: of the parts of an entry, all but one are.
     fn doubled_seen(self) -> [f64; 2] {
-        let (entries, copies) = (Cell::new(0.0), Cell::new(0.0));
-        let see = |entry: Stashed| {
+        let [mut entries, mut copies] = [0.0; 2];
+        let mut see = |entry: Stashed| {
             let doubled = 1.0 - self.share_of_item(entry.place);
-            entries.set(entries.get() + doubled);
-            copies.set(copies.get() + doubled * entry.copies as f64);
+            entries += doubled;
+            copies += doubled * entry.copies as f64;
         };
         let places = (0..self.present()).flat_map(|bucket| self.places_in(bucket));
         places.for_each(|place| see(Stashed { place, copies: 1 }));
-        let see_and_stay = |entry| {
-            see(entry);
-            false
-        };
-        self.sweep_stash(|_| true, see_and_stay);
-        [entries.get(), copies.get()]
+        self.visit_stash(see);
+        [entries, copies]
     }
 
     /// Returns 1 divided by the number of parts of an entry that the table holds: 1 if the entry was not doubled.
@@ -241,6 +235,12 @@ mod tests {
         let removed = large.intersect(small);
         assert!((95..=100).contains(&removed), "{removed}");
         assert!((100..300).map(geometry::mix).all(|hash| large.contains(large.key(hash))));
+    }
+
+    #[test]
+    fn a_share_is_rounded_up() {
+        let share = |number| share_of(number, 1_000_000, 1_000_001);
+        assert_eq!([0, 1, 2, 1_000_001].map(share), [0, 1, 2, 1_000_000]);
     }
 
     /// A table that was never merged counts no doubled entries, and has no memory to count some. An unmerge of another
