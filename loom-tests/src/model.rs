@@ -167,6 +167,12 @@ impl<M: Subject> Setup<M> {
         self.add(other.home.differing_in(bits))
     }
 
+    /// Returns a new item of a table of fixed size, with the core of another item and this first bucket.
+    pub fn item_of_core(&mut self, first: usize, other: Item) -> Item {
+        let home = Home::new::<M>(self.began_with, first, other.home.core);
+        self.add(home.expect("a core that is in use"))
+    }
+
     /// Returns an item of a maplet with the key of another item, and another value, at most 2. The first item of a key
     /// has the value 3, so if a value is lost, it reads as another one.
     pub fn with_value(&mut self, other: Item, value: u32) -> Item {
@@ -236,6 +242,13 @@ impl<M: Subject> Setup<M> {
     /// Fills the free slots of this bucket with copies of the item.
     pub fn fill(&mut self, bucket: usize, item: Item) -> &mut Self {
         self.store(bucket, &vec![item; M::SLOTS - self.stored_in(bucket)])
+    }
+
+    /// Fills both buckets of an item of a table of fixed size with copies of a new item.
+    pub fn fill_buckets_of(&mut self, item: Item) -> &mut Self {
+        let Home { first, second, .. } = item.home;
+        let filler = self.item(first, second);
+        self.fill(first, filler).fill(second, filler)
     }
 
     /// Fills the free slots of this bucket with copies of the item, except one slot.

@@ -120,6 +120,17 @@ models_of_three! {
     cell_of_two_words_used_again_against_lookup: [low, x, one, two, three] = cell_used_again::<L>()
         => [remove(low), insert(one), insert(two), insert(three)] || [contains(x)],
         5000, 1, cells_of_two_words;
+    // The core of the new item is that of the removed one, and it gets the cell and the marks of the removed one. A
+    // lookup loads the first word of the cell, or the head, before the removal, and the second word after the insert
+    // has stored it. Something of the group stays stashed. What a lookup has found, the next one finds.
+    words_of_two_entries_against_lookups: [x, y] = adding(
+        items(Setup::<L>::new(6), [(0, 1)]), |s, [x]| {
+            let (other, y) = (s.item_of_group(0, 1, x), s.item_of_core(2, x));
+            s.fill_buckets_of(x).fill_buckets_of(y).stash(&[x, other]);
+            [x, y]
+        },
+    ) => [remove(x), maybe(insert(y))] || [maybe(contains(y)), maybe(contains(y))],
+        80_000, 2, cells_of_two_words;
     // The ways of entries in the second line pass the first one, and continue to do so when one of them is removed.
     passed_line_against_lookup: [.., removed, x] = stashed::<L, 6>()
         => [remove(removed)] || [contains(x)], 44, 3;

@@ -221,8 +221,15 @@ impl Array<'_> {
         load_locked(self.heads.word(line))
     }
 
+    /// Adds bits to the head of a line, for a new entry: its marks, or that its way passes the line.
+    fn add_to_head(self, line: usize, bits: u64) {
+        // SeqCst: pairs with the loads in `is_unmarked` and `scan_length`. A lookup that has found the entry loads the
+        // version after that: in the one order of all SeqCst accesses, this store comes before that load.
+        self.heads.word(line).store(self.head(line) | bits, Ordering::SeqCst);
+    }
+
     /// Stores the head of a line. Its marks include those of all entries whose ways begin at the line, and may include
-    /// others. (A new entry gets its marks after its cell, and before the version is bumped.)
+    /// others.
     fn set_head(self, line: usize, head: u64) {
         // Release: pairs with the loads in `is_unmarked` and `scan_length`.
         self.heads.word(line).store(head, Ordering::Release);
@@ -490,12 +497,16 @@ impl Cells {
             }
             for at in cells_of(line) {
                 // SeqCst: pairs with the store of `take`.
-                let first = words.word(at).load(Ordering::SeqCst);
-                let copies = self.packing.copies(first);
-                if sought.is_named_by(first)
-                    && copies > 0
-                    && (!is_wide(first) || self.second(at) == position)
+                let load = || words.word(at).load(Ordering::SeqCst);
+                let is_held = |first| sought.is_named_by(first) && self.packing.copies(first) > 0;
+                let first = load();
+                // A wide cell may be used again between the loads of its words. Whoever stores another second word has
+                // taken the entry out before: then the first word, loaded again, has no copies, or is that of the new
+                // entry.
+                if is_held(first)
+                    && (!is_wide(first) || self.second(at) == position && is_held(load()))
                 {
+                    let copies = self.packing.copies(first);
                     let slot = Slot::new(self.packing.bits(first).into());
                     found(Match { at, entry: Found { slot, known: entry.known() }, copies })?;
                 }
@@ -1057,13 +1068,14 @@ impl Cells {
             while array.held(next % array.len()).is_some() {
                 next += 1;
             }
-            array.store(next % array.len(), words);
-            array.set_head(home, array.head(home) | marks_of(hash));
+            array.add_to_head(home, marks_of(hash));
             let said = &mut said[eighth(hash)];
             for line in (home.max(*said)..next / LINE).map(|line| line & array.mask()) {
-                array.set_head(line, array.head(line) | passing(hash));
+                array.add_to_head(line, passing(hash));
             }
             *said = next / LINE;
+            // After the heads: who finds the entry finds it again.
+            array.store(next % array.len(), words);
         }
     }
 

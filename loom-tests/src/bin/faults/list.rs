@@ -130,8 +130,10 @@ macro_rules! exceptions {
 pub const EXCEPTIONS: &[Exception] = exceptions! {
     clear_locked "fence(Ordering::SeqCst);": "AcqRel, not SeqCst", NO_FENCE_OF_LOOM;
     clear_locked "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
-    scan_length "let first = words.word(at).load(Ordering::SeqCst);":
+    scan_length "let load = || words.word(at).load(Ordering::SeqCst);":
         "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
+    add_to_head "self.heads.word(line).store(self.head(line) | bits, Ordering::SeqCst);":
+        "Release, not SeqCst", TWO_LOADS_OF_LOOM;
     lengths_in_use "self.lengths.load(Ordering::SeqCst)": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
     lengths_in_use "self.lengths.load(Ordering::SeqCst)": "Relaxed, not SeqCst", TWO_LOADS_OF_LOOM;
     marks_lack "let lines = self.lines.load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
@@ -236,8 +238,16 @@ pub const FAULTS: &[Fault] = faults! {
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
         => "stash::doubling_against_lookup";
     put_in_order: "an entry is stashed without its marks"
-        without "array.set_head(home, array.head(home) | marks_of(hash));"
+        without "array.add_to_head(home, marks_of(hash));"
         => "stash::insert_known_to_a_lookup";
+    put_in_order: "an entry is stashed before its marks"
+        swap "array.add_to_head(home, marks_of(hash));"
+        and "array.store(next % array.len(), words);"
+        => "stash::words_of_two_entries_against_lookups";
+    scan_length: "a lookup loads the first word of a wide cell only before the second word"
+        replace "self.second(at) == position && is_held(load())"
+        with "self.second(at) == position"
+        => "stash::words_of_two_entries_against_lookups";
     forget_way: "one entry less, and its line has no marks"
         replace "self.cells.marks_from(array, home)" with "0" => "stash::passed_line_against_lookup";
     marks_from: "the marks of a line leave out entries that found no cell there"
