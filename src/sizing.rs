@@ -446,7 +446,9 @@ fn buckets_of_grown(
     let most = buckets_for(layout, items, load)?;
     let (times, of) = doubled_share(initial, most + most / MAX_DOUBLED, extra_bits);
     let doubled = (u128::from(items) * u128::from(times) / u128::from(of)) as u64;
-    Ok(buckets_for(layout, items.saturating_add(doubled), load)?.max(initial))
+    let with_doubled = buckets_for(layout, items.saturating_add(doubled), load);
+    let too_large = |_| Error::CapacityOverflow { capacity: in_address_space(items) };
+    Ok(with_doubled.map_err(too_large)?.max(initial))
 }
 
 /// Returns the number of buckets of a table that holds `items` items at this load.

@@ -428,6 +428,23 @@ fn figures_of_growth_from_any_size() {
     }
 }
 
+/// The figures are right also if a filter reserves room for many items at once.
+#[test]
+fn figures_of_growth_after_a_reserve() {
+    let builder = CuckooFilter::builder().max_capacity(60_000);
+    for reserved in (0..6000).step_by(100) {
+        let filter = builder.clone().hasher(StableHashBuilder::new(7)).build().unwrap();
+        filter.reserve(reserved).unwrap();
+        filter.insert_all(0..reserved).unwrap();
+        for items in (reserved..reserved + 2000).step_by(50) {
+            filter.insert_all(items..items + 50).unwrap();
+            let said = builder.figures(items + 50).unwrap().memory_bytes;
+            let is_stashed = filter.stats().stashed_entries > 0;
+            assert!(is_stashed || filter.memory_bytes() <= said, "{reserved}: {items}, {said}");
+        }
+    }
+}
+
 /// A filter has the maximum number of items that its budget allows: for one more item it would need more memory than
 /// the budget. The error names the smallest budget.
 #[test]

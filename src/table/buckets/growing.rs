@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** no extent is published before the words that it reaches are allocated.
 
+use core::iter;
+
 use crossbeam_utils::CachePadded;
 
 use super::control::Control;
@@ -307,8 +309,11 @@ fn is_short(words: u64) -> bool {
 pub(in crate::table) fn next_reach(reached: u64, buckets: u64, max_buckets: u64) -> u64 {
     let piece = Chunks::PIECE_LEN as u64;
     let more = if is_short(reached) {
-        let longer = LENGTHENING * reached;
-        if 2 * longer <= piece { longer } else { piece }
+        // A table that gets many buckets at once has one of the lengths of a table that gets them one by one.
+        let lengths =
+            iter::successors(Some(LENGTHENING * reached), |&words| Some(LENGTHENING * words));
+        let mut short = lengths.take_while(|words| 2 * words <= piece);
+        short.find(|&words| words >= buckets).unwrap_or(piece)
     } else if reached / SLABS < SHORTEST_SLAB {
         0
     } else {
