@@ -39,7 +39,8 @@
 //! ```
 //!
 //! An [`ExpiringCuckooFilter`] answers "was x seen lately?". Without a thread, it forgets items older than its
-//! [window](ExpiringCuckooFilter#guarantees): some time, or [the last n items](ExpiringCuckooFilter#a-window-of-items).
+//! [window](ExpiringCuckooFilter#guarantees): some time, or [the last n new
+//! items](ExpiringCuckooFilter#a-window-of-items).
 //!
 //! ```
 //! use std::time::Duration;
@@ -68,6 +69,7 @@
 //! | nothing: it [grows](#growth) | `GrowableCuckooFilter::new()` |
 //! | the number of items at first | `GrowableCuckooFilter::with_capacity(n)` |
 //! | the largest number of items | `GrowableCuckooFilter::builder().max_capacity(max).build()?` |
+//! | the memory | `CuckooFilter::builder().memory_bytes(bytes).build()?` |
 //! | the layout's name, at run time | `CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?` |
 //! | the number of pairs, and the bits per value | `CuckooMaplet::with_capacity(n, 6)` |
 //! | the bits per value: it grows | `GrowableCuckooMaplet::new(6)` |
@@ -127,12 +129,12 @@
 //! | items first seen lately | [`ExpiringCuckooFilter::insert_if_absent`] | none: `Ok(false)`, remembered from the first insert on |
 //!
 //! **Call `remove` once for each `insert` that succeeded, and never on a filter that `insert_if_absent` has filled.** A
-//! filter cannot tell apart the items of one *class*: those with the same fingerprint and the same two buckets. An item
-//! for which `insert_if_absent` returned `Ok(false)` may rely on the copy of *another* item of its class. When that
-//! other item is removed, lookups miss this one. An example: `insert_if_absent` fills a filter with a million items,
-//! and half of them are removed. About 60 pairs of items share a class: n<sup>2</sup> / (2<sup>16</sup> m) for n items
-//! in m buckets of the default layout. So lookups miss about 30 of the other half. If those for which it returned
-//! `Ok(false)` are not removed, lookups miss about 15. See the [ways
+//! filter cannot tell apart the items of one *class*: those with the same fingerprint and the same two buckets. If
+//! `insert_if_absent` returned `Ok(false)` for an item, the filter may hold only a copy of *another* item of its class.
+//! If you remove that other item, lookups miss this one. An example: `insert_if_absent` fills a filter with n items.
+//! About n<sup>2</sup> / (2<sup>16</sup> m) pairs of items share a class, for m buckets of the default layout: 60 of a
+//! million items. If you remove half of the items, lookups miss about 30 of the others. If you remove only items for
+//! which the call returned `Ok(true)`, lookups still miss about 15. See the [ways
 //! out](cookbook#why-insert_if_absent-and-remove-do-not-go-together).
 //!
 //! In a [growing](#growth) filter, copies stored early have fewer bits of the hash, and match more items. If several
@@ -141,8 +143,8 @@
 //! # Guarantees
 //!
 //! * **Wait-free lookups.** [`contains`](CuckooFilter::contains) takes a bounded number of steps, even if a writer is
-//!   stopped forever in the middle of a move. It takes no lock, and writes only a count of
-//!   [inconclusive](Stats::inconclusive_lookups) answers.
+//!   stopped forever in the middle of a move. It takes no lock. If writers disturb each of eight attempts, it returns
+//!   `true`, and counts an [inconclusive](Stats::inconclusive_lookups) answer: it writes nothing else.
 //! * **No false negatives.** Every lookup finds an item whose insert returned and that nobody removed. [Some
 //!   uses](#if-a-lookup-misses-what-you-inserted) break this.
 //! * **Nothing is lost.** An operation that fails changes nothing, with [two exceptions](Error): a batch keeps the
@@ -159,8 +161,8 @@
 //!   collisions included, in at most 17.2 bits per item (default layout, 100,000 items or more). An insert fails only
 //!   * (a) in a filter of fixed size, when the slots in use and the [stashed](#what-finds-no-room) entries together
 //!     reach the load at which its [layout](Layout) is full: 97.5 % by default;
-//!   * (b) in a growing filter whose growth [has ended](growth#first-size-and-end-of-growth), at its [target
-//!     load](growth) plus four percentage points, or at a higher load;
+//!   * (b) in a growing filter, when its growth [has ended](growth#first-size-and-end-of-growth), and the slots in use
+//!     and the stashed entries together reach its [target load](growth) plus four percentage points, or more;
 //!   * (c) if the item has 2<sup>25</sup> - 1 copies in the stash;
 //!   * (d) if memory ends. The error is then [`NoMemoryToStore`](Error::NoMemoryToStore), in the other cases
 //!     [`Full`](Error::Full).
@@ -242,9 +244,9 @@
 //! | operation | waits for |
 //! |---|---|
 //! | lookups (except the next row), figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
-//! | `get` of a maplet, `age` of an expiring filter | nobody, except the allocator for stashed values; if writers overtake seven rounds, as `count` |
+//! | `get` of a maplet, `age` of an expiring filter | nobody, except the allocator if values of the key are stashed; after seven attempts that writers disturb, as `count` |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
-//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
+//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, the beginning and the end of a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |
 //!
 //! Other tables have [all cases](design#what-each-operation-waits-for), [maplets](CuckooMaplet#what-blocks) and

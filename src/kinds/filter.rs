@@ -172,7 +172,8 @@ impl<L: Storage, S> Filter<L, S> {
     /// items, use [`insert`](Self::insert) and `remove` in pairs.
     ///
     /// Takes no lock if the item is in one of its buckets and no thread is moving it. Otherwise it waits for other
-    /// threads that write to the stripes of its two buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// threads that write to the stripes of its two buckets; where something is stashed, also for those that write to
+    /// the stash: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -198,8 +199,8 @@ impl<L: Storage, S> Filter<L, S> {
     /// [`false_positive_rate`](Self::false_positive_rate) returns.
     ///
     /// Wait-free: takes a bounded number of steps, whatever other threads do. It takes no lock, and executes no
-    /// read-modify-write and no store, with one exception: it counts the rare inconclusive lookups for
-    /// [`stats`](Self::stats).
+    /// read-modify-write and no store, with one exception: if other threads disturb each of eight attempts, it returns
+    /// `true`, and counts this for [`stats`](Self::stats).
     ///
     /// # Examples
     ///
@@ -225,10 +226,12 @@ impl<L: Storage, S> Filter<L, S> {
     /// same reason, do not remove items that you inserted with [`insert_if_absent`](Self::insert_if_absent). [A
     /// table](crate#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
     ///
-    /// Waits for other threads that write to the stripe of the item's bucket: see [what
+    /// Waits for other threads that write to the stripe of the bucket that holds the item. Where something is stashed,
+    /// it may also wait for those that write to the stash, and allocate memory: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent item it takes no lock, with two exceptions: (a)
-    /// something of the item's version group is [stashed](crate#what-finds-no-room), and the stash is resized during
-    /// the call; (b) other threads move or remove fingerprints of the group during each of 64 attempts.
+    /// something of the item's version group (one of at most 1,024 groups of items) is
+    /// [stashed](crate#what-finds-no-room), and the stash is resized during the call; (b) other threads move or remove
+    /// fingerprints of the group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -858,8 +861,9 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
     ///
     /// * [`Error::AboveMaxCapacity`] if the filter would then hold more than [`max_capacity`](Self::max_capacity)
     ///   items. (All copies of an item in the stash count as one.) Nothing has changed.
-    /// * [`Error::OutOfMemory`] if the allocator has no memory for these items. Mostly the filter has not grown then. It
-    ///   may have grown in part if memory for the counts of [doubled](crate::growth#doubled-entries) entries is missing.
+    /// * [`Error::OutOfMemory`] if the allocator has no memory for these items. Mostly the filter has not grown then.
+    ///   It may have grown in part if memory for the counts of [doubled](crate::growth#doubled-entries) entries is
+    ///   missing.
     /// * [`Error::Full`] if it has grown as far as it can and still has no room for them, because merges of much
     ///   smaller filters have [doubled](crate::growth#doubled-entries) too many entries.
     ///
@@ -1070,9 +1074,9 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// * If the merge may fail, do not rely on an [`insert_if_absent`](Self::insert_if_absent) that returned
     ///   `Ok(false)` meanwhile: it may have seen an item that the merge then removed.
     ///
-    /// It waits for the same threads as a `snapshot` of `other`. Then it waits for another `merge` into this filter,
-    /// for a `clear` of it, and for the end of a `snapshot` of it. Then, for each item, it waits for other threads that
-    /// write to the same stripes: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// It waits for the same threads as a `snapshot` of `other`. Then it waits until no other `merge` into this filter
+    /// and no `clear` of it runs; for a `snapshot` of it, only for the last phase. Then, for each item, it waits for
+    /// other threads that write to the same stripes: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///

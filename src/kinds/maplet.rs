@@ -63,7 +63,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///   growth without a pause, exact snapshots, and an error for hostile bytes.
 ///
 /// Pairs are independent of each other: a maplet promises no order across the pairs of one key. For example, one thread
-/// removes the only value of a key, while another thread inserts a second value. A lookup at this time may find neither.
+/// removes the only value of a key, while another thread inserts a second value. A lookup at this time may find
+/// neither.
 ///
 /// # What blocks
 ///
@@ -1493,8 +1494,10 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     /// what else must be the same, what other threads see meanwhile, and what they must not do. One more rule holds for
     /// maplets: if a merge may fail, do not replace values of keys of `other` meanwhile.
     ///
-    /// A key of both maplets has the values of both afterwards: a merge does not combine values. So after a merge of
-    /// two maplets of counters, the count of a key is the sum of its values: `counts.get(key).sum::<u32>()`.
+    /// A key of both maplets has the values of both afterwards: a merge does not combine values. After a merge of two
+    /// maplets of counters, the count of a key is the sum of its different values, each times its
+    /// [`count`](Self::count). ([`get`](Self::get) returns equal values only once if they are
+    /// [stashed](crate#what-finds-no-room).)
     ///
     /// Takes a [`snapshot`](Self::snapshot) of `other`, and waits as that call does. Then it waits for another `merge`
     /// into this maplet, a [`clear`](Self::clear), a [`remove_value`](Self::remove_value), an `update_values`, and the
