@@ -69,7 +69,7 @@
 //! | nothing: it [grows](#growth) | `GrowableCuckooFilter::new()` |
 //! | the number of items at first | `GrowableCuckooFilter::with_capacity(n)` |
 //! | the largest number of items | `GrowableCuckooFilter::builder().max_capacity(max).build()?` |
-//! | the memory | `CuckooFilter::builder().memory_bytes(bytes).build()?` |
+//! | the memory in bytes | `CuckooFilter::builder().memory_bytes(64 << 20).build()?` |
 //! | the layout's name, at run time | `CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?` |
 //! | the number of pairs, and the bits per value | `CuckooMaplet::with_capacity(n, 6)` |
 //! | the bits per value: it grows | `GrowableCuckooMaplet::new(6)` |
@@ -133,8 +133,8 @@
 //! `insert_if_absent` returned `Ok(false)` for an item, the filter may hold only a copy of *another* item of its class.
 //! If you remove that other item, lookups miss this one. An example: `insert_if_absent` fills a filter with n items.
 //! About n<sup>2</sup> / (2<sup>16</sup> m) pairs of items share a class, for m buckets of the default layout: 60 of a
-//! million items. If you remove half of the items, lookups miss about 30 of the others. If you remove only items for
-//! which the call returned `Ok(true)`, lookups still miss about 15. See the [ways
+//! million items. If you remove half of the items, lookups miss about 30 of the other half. If you leave out those for
+//! which the call returned `Ok(false)`, lookups still miss about 15 of the other half. See the [ways
 //! out](cookbook#why-insert_if_absent-and-remove-do-not-go-together).
 //!
 //! In a [growing](#growth) filter, copies stored early have fewer bits of the hash, and match more items. If several
@@ -353,6 +353,7 @@ mod readme {}
 /// GrowableCuckooFilter::new();
 /// GrowableCuckooFilter::with_capacity(n);
 /// GrowableCuckooFilter::builder().max_capacity(max).build()?;
+/// CuckooFilter::builder().memory_bytes(64 << 20).build()?;
 /// CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?;
 /// CuckooMaplet::with_capacity(n, 6);
 /// GrowableCuckooMaplet::new(6);

@@ -117,6 +117,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     ///
     /// * The [stash](crate#what-finds-no-room). It may take more memory than the table if many items have several
     ///   copies, or keys have several values, and the builder was [not told](Self::values_per_key).
+    /// * In a growing maplet or expiring filter, the counts of values whose entries splits have doubled: up to 48 bytes
+    ///   for each value (72 after merges), and a few KB.
     /// * A snapshot. While it is taken, it needs twice the memory of the table.
     ///
     /// This call takes the place of a [capacity](Self::capacity): the filter is built for as many items as the memory

@@ -1238,7 +1238,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// Returns the memory of the filter in bytes: the struct itself and all that it has allocated, without memory that
-    /// the hasher owns on the heap.
+    /// the hasher owns on the heap. While another thread splits or takes a snapshot, it may leave out the counts of
+    /// [doubled](crate::growth#doubled-entries) entries.
     ///
     /// # Examples
     ///

@@ -1074,9 +1074,10 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// * If the merge may fail, do not rely on an [`insert_if_absent`](Self::insert_if_absent) that returned
     ///   `Ok(false)` meanwhile: it may have seen an item that the merge then removed.
     ///
-    /// It waits for the same threads as a `snapshot` of `other`. Then it waits until no other `merge` into this filter
-    /// and no `clear` of it runs; for a `snapshot` of it, only for the last phase. Then, for each item, it waits for
-    /// other threads that write to the same stripes: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// It waits for the same threads as a `snapshot` of `other`. Then it waits for another `merge` into this filter,
+    /// for a `clear` of it, and for the end of a `snapshot` of it (in a small growing filter, for the whole
+    /// `snapshot`). Then, for each item, it waits for other threads that write to the same stripes: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///

@@ -64,7 +64,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// Pairs are independent of each other: a maplet promises no order across the pairs of one key. For example, one thread
 /// removes the only value of a key, while another thread inserts a second value. A lookup at this time may find
-/// neither.
+/// neither value, even if the second thread still finds the first value after its insert.
 ///
 /// # What blocks
 ///
@@ -1246,7 +1246,8 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Returns the memory of the maplet in bytes: the struct itself and all that it has allocated, without memory that
-    /// the hasher owns on the heap.
+    /// the hasher owns on the heap. While another thread splits or takes a snapshot, it may leave out the counts of
+    /// [doubled](crate::growth#doubled-entries) entries.
     ///
     /// # Examples
     ///

@@ -428,19 +428,25 @@ fn figures_of_growth_from_any_size() {
     }
 }
 
-/// The figures are right also if a filter reserves room for many items at once.
+/// The figures are right also if a filter reserves room for many items at once, and for a clone that grows.
 #[test]
 fn figures_of_growth_after_a_reserve() {
-    let builder = CuckooFilter::builder().max_capacity(60_000);
-    for reserved in (0..6000).step_by(100) {
-        let filter = builder.clone().hasher(StableHashBuilder::new(7)).build().unwrap();
-        filter.reserve(reserved).unwrap();
-        filter.insert_all(0..reserved).unwrap();
-        for items in (reserved..reserved + 2000).step_by(50) {
-            filter.insert_all(items..items + 50).unwrap();
-            let said = builder.figures(items + 50).unwrap().memory_bytes;
-            let is_stashed = filter.stats().stashed_entries > 0;
-            assert!(is_stashed || filter.memory_bytes() <= said, "{reserved}: {items}, {said}");
+    for (max_capacity, step) in [(1429, 20), (60_000, 100)] {
+        let builder = CuckooFilter::builder().max_capacity(max_capacity);
+        for reserved in (0..max_capacity.min(6000)).step_by(step) {
+            let filter = builder.clone().hasher(StableHashBuilder::new(7)).build().unwrap();
+            filter.reserve(reserved).unwrap();
+            filter.insert_all(0..reserved).unwrap();
+            for items in (reserved..max_capacity.min(reserved + 2000) - step).step_by(step) {
+                filter.insert_all(items..items + step).unwrap();
+                let clone = filter.try_clone().unwrap();
+                clone.insert_all(items + step..max_capacity.min(items + 2 * step)).unwrap();
+                for filter in [&filter, &clone] {
+                    let said = builder.figures(filter.len()).unwrap().memory_bytes;
+                    let is_stashed = filter.stats().stashed_entries > 0;
+                    assert!(is_stashed || filter.memory_bytes() <= said, "{reserved}: {items}");
+                }
+            }
         }
     }
 }

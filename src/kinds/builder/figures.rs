@@ -36,12 +36,13 @@ pub struct Figures {
     /// The number of items that the filter holds at its maximum size. Equal to `capacity` if the filter does not grow.
     pub max_capacity: usize,
     /// The memory of the filter with the given number of items, in bytes. The filter takes no more than this, except
-    /// for two parts:
+    /// for these parts:
     ///
     /// * The [stash](crate#what-finds-no-room), which has few items or none, unless
     ///   [`stashed_share`](Self::stashed_share) says otherwise.
     /// * In a growing maplet or expiring filter, up to 48 bytes for each value (or generation) of which splits have
-    ///   doubled an entry (72 after merges), and 2 KB.
+    ///   doubled an entry (72 after merges), and a few KB.
+    /// * In a large growing filter, up to a 64th of the table after a `reserve` or a merge: both grow a little further.
     ///
     /// A growing filter may take up to a quarter less, because splits double fewer entries than this figure allows for.
     /// Below 40 KB the difference may be larger: there a growing filter takes memory in large steps.
@@ -60,10 +61,11 @@ pub struct Figures {
     /// The estimated share of the items that is stashed when the filter holds its capacity and each key has
     /// [`values_per_key`](Self::values_per_key) values. It was measured with filters of 2^18 slots. In a maplet, up to
     /// half a percent of the pairs more may be stashed; one percent more with fingerprints of 8 bits or less beside the
-    /// value. Each stashed item mostly takes 11 to 23 bytes in addition to [`memory_bytes`](Self::memory_bytes).
+    /// value. Each stashed entry mostly takes 11 to 23 bytes in addition to [`memory_bytes`](Self::memory_bytes). In a
+    /// filter, all stashed copies of an item are one entry.
     pub stashed_share: f64,
     /// The share of absent items that the filter reports as present with these items. In a maplet, the mean number of
-    /// candidates for an absent key.
+    /// candidates for an absent key. It is for different items: with several copies of each, the rate is lower.
     pub false_positive_rate: f64,
 }
 

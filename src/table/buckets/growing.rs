@@ -29,8 +29,8 @@ const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 /// longer array replaces the words.
 pub(in crate::table) type Chunks = PieceArray<CHUNK_SHIFT>;
 
-/// The factor by which the array that replaces a short array of words is longer. If it were then longer than half a
-/// chunk, it is a whole chunk instead: that is less than eight times as long as the short array.
+/// The factor by which the array that replaces a short array of words is longer: this, or a power of this if many
+/// buckets come at once. If it were then longer than half a chunk, it is a whole chunk instead.
 const LENGTHENING: u64 = 4;
 /// The next slab has the words of the table, divided by this number. So a table with slabs of several chunks has about
 /// a 64th more words than it needs, at most. A table of fewer than `SLABS * SHORTEST_SLAB` words gets one
@@ -146,10 +146,13 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
         layout: &Properties,
         values: V,
     ) -> Result<Self, NoMemory> {
-        let stripes = stripes_with(sizes.buckets as u64, max_buckets);
-        let control = Control::try_new(stripes, max_buckets)?;
+        // A copy of a small table gets as many words as the table has: so growth goes on alike.
+        let [initial, buckets] = [sizes.initial, sizes.buckets].map(|buckets| buckets as u64);
+        let grew_short = is_short(initial) && initial < buckets;
+        let reach = if grew_short { next_reach(initial, buckets, max_buckets) } else { buckets };
+        let control = Control::try_new(stripes_with(reach, max_buckets), max_buckets)?;
         let words = Chunks::new();
-        words.try_reach(sizes.buckets)?;
+        words.try_reach(reach as usize)?;
         let ring = layout.ring_bits(values.bits());
         let changing = TryBox::try_new(GrowthState {
             read: CachePadded::new(ReadByLookups {

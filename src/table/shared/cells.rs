@@ -443,8 +443,8 @@ impl Cells {
         let Some(head) = self.heads.view().get(line) else {
             return true;
         };
-        // SeqCst: as in `scan_length`. It pairs with the store of `set_head`. A lookup that misses marks because they
-        // were cleared also sees the version that was bumped before, or the new number of lines.
+        // SeqCst: as in `scan_length`. It pairs with the stores of `set_head` and `add_to_head`. A lookup that misses
+        // marks because they were cleared also sees the version that was bumped before, or the new number of lines.
         marks_of(hash) & !head.load(Ordering::SeqCst) != 0
     }
 
@@ -499,13 +499,16 @@ impl Cells {
                 // SeqCst: pairs with the store of `take`.
                 let load = || words.word(at).load(Ordering::SeqCst);
                 let is_held = |first| sought.is_named_by(first) && self.packing.copies(first) > 0;
-                let first = load();
-                // A wide cell may be used again between the loads of its words. Whoever stores another second word has
-                // taken the entry out before: then the first word, loaded again, has no copies, or is that of the new
-                // entry.
-                if is_held(first)
-                    && (!is_wide(first) || self.second(at) == position && is_held(load()))
-                {
+                let mut first = load();
+                if is_held(first) && is_wide(first) {
+                    if self.second(at) != position {
+                        continue;
+                    }
+                    // The cell may have been used again between the two loads. Whoever stores another second word has
+                    // taken the entry out before: so now the first word has no copies, or is that of the new entry.
+                    first = load();
+                }
+                if is_held(first) {
                     let copies = self.packing.copies(first);
                     let slot = Slot::new(self.packing.bits(first).into());
                     found(Match { at, entry: Found { slot, known: entry.known() }, copies })?;
@@ -969,8 +972,10 @@ impl<'a> Writer<'a> {
     /// Stores the number of lines, and counts the change.
     fn set_lines(&self, lines: usize) {
         let changes = (self.lines() >> u32::BITS) + 1;
-        // Release: pairs with the loads in `read_until` and `marks_lack`.
-        self.cells.lines.store(changes << u32::BITS | lines as u64, Ordering::Release);
+        // SeqCst: pairs with the loads in `read_until` and `marks_lack`. An entry that comes later is found by this
+        // number: in the one order of all SeqCst accesses, this store comes before the load of the version by which a
+        // lookup accepts the entry.
+        self.cells.lines.store(changes << u32::BITS | lines as u64, Ordering::SeqCst);
     }
 }
 

@@ -19,10 +19,16 @@ use crate::table::shared::doubled::Counts;
 use crate::table::stash::Copied;
 use crate::table::{Buckets, Stashed, Table, prefix};
 
-/// Returns this share of a number, rounded up: `part` of `whole`, all at most.
+/// Returns this share of a number: `part` of `whole`, all at most.
 fn share_of(number: u64, part: u64, whole: u64) -> u64 {
     let whole = whole.max(1);
-    (u128::from(number) * u128::from(part.min(whole))).div_ceil(whole.into()) as u64
+    (u128::from(number) * u128::from(part.min(whole)) / u128::from(whole)) as u64
+}
+
+/// Returns how many items were missing if `missing` of `copies` copies were, of which `doubled` are not items of their
+/// own: 0 only if none was missing.
+fn missing_items(missing: u64, copies: u64, doubled: u64) -> u64 {
+    share_of(missing, copies.saturating_sub(doubled), copies).max(missing.min(1))
 }
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
@@ -50,7 +56,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             self.shared.doubled.lock().subtract(value, Counts { entries: share, ..doubled });
         }
         self.limit_doubled();
-        share_of(missing, copies.saturating_sub(image.doubled().copies), copies)
+        missing_items(missing, copies, image.doubled().copies)
     }
 
     /// Removes each entry that certainly stands for no item of the other table. Returns how many copies of items it has
@@ -238,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_rounded_up() {
-        let share = |number| share_of(number, 1_000_000, 1_000_001);
-        assert_eq!([0, 1, 2, 1_000_001].map(share), [0, 1, 2, 1_000_000]);
+    fn only_if_nothing_is_missing_the_number_is_0() {
+        let items = |missing| missing_items(missing, 1_000_001, 1);
+        assert_eq!([0, 1, 2, 1_000_001].map(items), [0, 1, 1, 1_000_000]);
     }
 
     /// A table that was never merged counts no doubled entries, and has no memory to count some. An unmerge of another

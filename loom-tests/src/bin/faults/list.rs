@@ -132,6 +132,8 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
     clear_locked "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
     scan_length "let load = || words.word(at).load(Ordering::SeqCst);":
         "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
+    set_lines "self.cells.lines.store(changes << u32::BITS | lines as u64, Ordering::SeqCst);":
+        "Release, not SeqCst", TWO_LOADS_OF_LOOM;
     add_to_head "self.heads.word(line).store(self.head(line) | bits, Ordering::SeqCst);":
         "Release, not SeqCst", TWO_LOADS_OF_LOOM;
     lengths_in_use "self.lengths.load(Ordering::SeqCst)": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
@@ -245,8 +247,7 @@ pub const FAULTS: &[Fault] = faults! {
         and "array.store(next % array.len(), words);"
         => "stash::words_of_two_entries_against_lookups";
     scan_length: "a lookup loads the first word of a wide cell only before the second word"
-        replace "self.second(at) == position && is_held(load())"
-        with "self.second(at) == position"
+        without "first = load();"
         => "stash::words_of_two_entries_against_lookups";
     forget_way: "one entry less, and its line has no marks"
         replace "self.cells.marks_from(array, home)" with "0" => "stash::passed_line_against_lookup";
