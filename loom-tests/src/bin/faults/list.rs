@@ -247,7 +247,8 @@ pub const FAULTS: &[Fault] = faults! {
         and "array.store(next % array.len(), words);"
         => "stash::words_of_two_entries_against_lookups";
     scan_length: "a lookup loads the first word of a wide cell only before the second word"
-        without "first = load();"
+        replace "let mut first = load();"
+        with "let mut first = load(); let loaded = first; let load = || loaded;"
         => "stash::words_of_two_entries_against_lookups";
     forget_way: "one entry less, and its line has no marks"
         replace "self.cells.marks_from(array, home)" with "0" => "stash::passed_line_against_lookup";
