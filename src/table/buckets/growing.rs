@@ -146,7 +146,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
         layout: &Properties,
         values: V,
     ) -> Result<Self, NoMemory> {
-        // A copy of a small table gets as many words as the table has: so growth goes on alike.
+        // A copy of a small table gets as many words as growth gives a table of this size. So growth goes on alike.
         let [initial, buckets] = [sizes.initial, sizes.buckets].map(|buckets| buckets as u64);
         let grew_short = is_short(initial) && initial < buckets;
         let reach = if grew_short { next_reach(initial, buckets, max_buckets) } else { buckets };

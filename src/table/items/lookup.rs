@@ -3,7 +3,7 @@
 //! **Invariant:** a lookup that finds no entry of its item has read both of its buckets, and the stash if the version
 //! says so, while nothing of its version group was moved; or it has held the stripes of both buckets.
 //!
-//! **Invariant:** what a lookup has found, each later lookup finds, until it is removed.
+//! **Invariant:** what a `contains` has found, each later one finds, until it is removed.
 
 use crate::layout::{Candidates, Encoding};
 use crate::sync::Ordering;

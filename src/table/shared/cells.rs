@@ -972,9 +972,9 @@ impl<'a> Writer<'a> {
     /// Stores the number of lines, and counts the change.
     fn set_lines(&self, lines: usize) {
         let changes = (self.lines() >> u32::BITS) + 1;
-        // SeqCst: pairs with the loads in `read_until` and `marks_lack`. An entry that comes later is found by this
-        // number: in the one order of all SeqCst accesses, this store comes before the load of the version by which a
-        // lookup accepts the entry.
+        // SeqCst: pairs with the loads in `read_until` and `marks_lack`. A lookup that has found an entry which was
+        // stored after this loads the version then: in the one order of all SeqCst accesses, this store comes before
+        // that load. So later lookups use this number or a later one.
         self.cells.lines.store(changes << u32::BITS | lines as u64, Ordering::SeqCst);
     }
 }
