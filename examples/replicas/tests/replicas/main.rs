@@ -216,7 +216,9 @@ fn a_server_that_lost_its_log_is_noticed() {
 fn what_is_wrong_is_said() {
     let server = Server::start(DURABLE);
     let run = |arguments: &str| {
-        let arguments = arguments.replace("SERVER", &server.url());
+        let with_password = server.url().replace("//", "//:wrong@");
+        let arguments =
+            arguments.replace("SERVER", &server.url()).replace("LOCKED", &with_password);
         let run = program().args(arguments.split(' ')).output().expect("it starts");
         (run.status.code(), String::from_utf8(run.stderr).expect("text"))
     };
@@ -224,6 +226,8 @@ fn what_is_wrong_is_said() {
     assert_eq!((status, said.as_str()), (Some(0), ""));
     for (arguments, expected_status, expected) in [
         ("--server SERVER --shards 2 follow", 1, "the number of shards of replicas is 4, not 2"),
+        ("--server SERVER --shards 4 follow --only 0 --only 7", 1, "there is no shard 7"),
+        ("--server LOCKED --shards 4 follow", 1, "Password authentication failed"),
         ("--server nowhere follow", 1, "URL"),
         ("--shards 0 follow", 2, "--shards"),
         ("write one --batch 5000", 2, "--batch"),
