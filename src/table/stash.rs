@@ -43,7 +43,6 @@
 
 use super::buckets::stripes::Locked;
 use super::items::insert::Duplicates;
-use super::placing::Found;
 use super::placing::entry::{Entry, MOST_KNOWN, Values};
 use super::placing::geometry::{self, Key, Place};
 use super::shared::cells::packing::Packing;
@@ -215,13 +214,13 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self.cells_of(self.group_of(key)).map_or(Some(false), |cells| cells.holds(query))
     }
 
-    /// Calls `found` with each stashed entry of the item, with any value. Returns `false` if it may have missed some.
-    /// Takes no lock.
+    /// Calls `found` with the bits of each stashed entry of the item, with any value. Returns `false` if it may have
+    /// missed some. Takes no lock.
     #[inline]
-    pub(super) fn read_stash(self, key: Key, mut found: impl FnMut(Found)) -> bool {
+    pub(super) fn read_stash(self, key: Key, mut found: impl FnMut(u32)) -> bool {
         let query = self.query(key, false);
         let cells = self.cells_of(self.group_of(key));
-        cells.is_none_or(|cells| cells.read(query, |each| found(each.entry)))
+        cells.is_none_or(|cells| cells.read(query, |each| found(each.entry.bits())))
     }
 
     /// Locks the cells of the item's group if something of the group is stashed, unless the marks prove that nothing of

@@ -309,7 +309,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         // After the words: see `stash`.
         let is_complete = !version.any_stashed()
             || self.stash_marks_lack(key)
-            || self.read_stash(key, |entry| add(&mut found, self.value_in(entry.bits().into())));
+            || self.read_stash(key, |bits| add(&mut found, self.value_in(bits.into())));
         (is_complete && version.validate_with_stash()).then_some(found)
     }
 }

@@ -101,20 +101,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// Returns 1 divided by the number of parts of an entry that the table holds: 1 if the entry was not doubled.
     fn share_of_item(self, Place { position, entry }: Place) -> f64 {
-        let is_held = |&bit: &u32| self.has_part(Place { position: position ^ 1 << bit, entry });
+        // The buckets of one part may be split, and those of the other not yet: then the other knows one bit less. A
+        // part in the stash mostly has copies in the buckets, too.
+        let is_held = |&bit: &u32| {
+            let part = Place { position: position ^ 1 << bit, entry };
+            self.has_in_buckets(part, entry.known() - 1)
+        };
         let bits = (self.buckets.common_bits()..entry.known()).rev().take_while(is_held);
         power_of_half(bits.count() as u32)
-    }
-
-    /// Returns whether the table holds this part of a doubled entry, as far as one can see without a lock.
-    fn has_part(self, part: Place) -> bool {
-        // The buckets of one part may be split, and those of the other not yet: then the other knows one bit less.
-        let least = part.entry.known() - 1;
-        self.has_in_buckets(part, least) || {
-            let mut any = false;
-            self.read_stash(self.geometry().key_of(part), |entry| any |= entry.known >= least);
-            any
-        }
     }
 
     /// Lowers the counts of doubled entries and copies in proportion to what was seen: `seen` before `removed` copies
