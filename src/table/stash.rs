@@ -422,13 +422,6 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         writer.take(self.in_shard(group), found, copies);
     }
 
-    /// Calls `each` with each stashed entry, while the mutex of its shard is held.
-    pub(super) fn visit_stash(self, mut each: impl FnMut(Stashed)) {
-        for cells in self.state.shared.stash.shards() {
-            cells.lock().entries().for_each(&mut each);
-        }
-    }
-
     /// Takes out of the stash all entries that are there at the call and that both functions accept: `wanted` gets the
     /// bits, under the mutex of the shard; `goes` gets the entry, first without a lock, and if it accepts the entry,
     /// again under the locks of the removal. Returns the number of their copies. Takes time in proportion to the size

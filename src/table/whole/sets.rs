@@ -65,7 +65,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.take_turns_with(other);
         let _removing = self.lock_removing();
         let doubled = self.doubled();
-        let seen = if doubled.copies > 0 { self.doubled_seen() } else { [0.0; 2] };
+        let seen = if doubled.copies > 0 { self.doubled_seen() } else { 0.0 };
         let (mut bucket, mut removed) = (0, 0);
         // Growth may add buckets meanwhile.
         while bucket < self.present() {
@@ -85,24 +85,16 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         removed.saturating_sub(doubled.copies.saturating_sub(self.doubled().copies))
     }
 
-    /// Estimates how many entries and how many copies are doubled: of the parts of an entry, all but one are.
-    fn doubled_seen(self) -> [f64; 2] {
-        let [mut entries, mut copies] = [0.0; 2];
-        let mut see = |entry: Stashed| {
-            let doubled = 1.0 - self.share_of_item(entry.place);
-            entries += doubled;
-            copies += doubled * entry.copies as f64;
-        };
+    /// Estimates how many entries of the buckets are doubled: of the parts of an entry, all but one are. (Few doubled
+    /// entries are in the stash.)
+    fn doubled_seen(self) -> f64 {
         let places = (0..self.present()).flat_map(|bucket| self.places_in(bucket));
-        places.for_each(|place| see(Stashed { place, copies: 1 }));
-        self.visit_stash(see);
-        [entries, copies]
+        places.map(|place| 1.0 - self.share_of_item(place)).sum()
     }
 
     /// Returns 1 divided by the number of parts of an entry that the table holds: 1 if the entry was not doubled.
     fn share_of_item(self, Place { position, entry }: Place) -> f64 {
-        // The buckets of one part may be split, and those of the other not yet: then the other knows one bit less. A
-        // part in the stash mostly has copies in the buckets, too.
+        // The buckets of one part may be split, and those of the other not yet: then the other knows one bit less.
         let is_held = |&bit: &u32| {
             let part = Place { position: position ^ 1 << bit, entry };
             self.has_in_buckets(part, entry.known() - 1)
@@ -113,13 +105,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// Lowers the counts of doubled entries and copies in proportion to what was seen: `seen` before `removed` copies
     /// were removed, and `now`. Lowers them by `removed` at most, so that the number of items does not rise.
-    fn keep_doubled(self, counted: Counts, removed: u64, seen: [f64; 2], now: [f64; 2]) {
-        let left = |counted: u64, at: usize| {
-            let share = if seen[at] > 0.0 { (now[at] / seen[at]).min(1.0) } else { 1.0 };
-            (counted as f64 * share + 0.5) as u64
+    fn keep_doubled(self, counted: Counts, removed: u64, seen: f64, now: f64) {
+        let share = if seen > 0.0 { (now / seen).min(1.0) } else { 1.0 };
+        let left = |counted: u64| {
+            ((counted as f64 * share + 0.5) as u64).max(counted.saturating_sub(removed))
         };
-        let [entries, copies] = [(counted.entries, 0), (counted.copies, 1)]
-            .map(|(counted, at)| left(counted, at).max(counted.saturating_sub(removed)));
+        let [entries, copies] = [counted.entries, counted.copies].map(left);
         let entries = entries.clamp(copies.min(1), copies);
         let mut splitting = self.shared.doubled.lock();
         // A filter has no values: all its entries have the value 0.
