@@ -28,13 +28,14 @@
 //!
 //! **Under one stripe, "not stashed" is certain.** The stashed entries of an item change only under both of its
 //! stripes. So a thread that holds one of them reads the marks and the cells without the mutex, and the answer that
-//! nothing of the item is stashed is certain. An item with nothing in the stash mostly takes no lock because of other
-//! stashed items.
+//! nothing of the item is stashed is certain. So an operation on an item that is not stashed mostly takes no additional
+//! lock, even if other items are stashed.
 //!
 //! **Back to the buckets.** If a removal frees a slot and the same key has another value in the stash, this value goes
 //! back at once. Of the other removals of items whose group has a stashed entry, one in [`REMOVALS_PER_LOOK`] looks at
 //! up to [`ENTRIES_PER_LOOK`] entries of the shard, and puts a copy of each into a bucket if there is room. So the
-//! stash of a table that was full for a while empties itself.
+//! stash of a table that was full for a while empties itself. (In an expiring filter, an entry goes back when it gets a
+//! new stamp.)
 //!
 //! The item, the words of its buckets and the contents of the shard determine whether a removal looks, and at which
 //! entries. So equal operations give equal tables, even if one of the tables was restored in between. A growing table
@@ -175,7 +176,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Returns `true` if the cells of the stash certainly hold no entry of the item, whatever its value is. Returns
-    /// `false` if they hold one; rarely if they hold none; and always if there are no cells. Takes no lock.
+    /// `false` if they hold one, if there are no cells, and rarely if they hold none. Takes no lock.
     // Always inlined: this makes a lookup a quarter shorter.
     #[inline(always)]
     pub(super) fn stash_lacks(self, key: Key) -> bool {
@@ -183,7 +184,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         cells.is_some_and(|cells| cells.lacks(self.key_at_even(key)))
     }
 
-    /// As `stash_lacks`, but reads the marks alone. If nothing of the item is stashed, they mostly prove it.
+    /// Returns `true` only where `stash_lacks` does, but reads the marks alone. If nothing of the item is stashed, they
+    /// mostly prove it.
     #[inline(always)]
     pub(super) fn stash_marks_lack(self, key: Key) -> bool {
         let cells = self.cells_of(self.geometry().version_group(key));
@@ -199,7 +201,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             && self.may_be_in_cells(entry, first, second)
     }
 
-    /// As `may_be_stashed`, for an item whose group has a stashed entry. [`Key`] says why it takes three arguments.
+    /// Continues `may_be_stashed` for an item whose group has a stashed entry. [`Key`] says why it takes three
+    /// arguments.
     #[cold]
     #[inline(never)]
     fn may_be_in_cells(self, entry: Entry, first: u64, second: u64) -> bool {
@@ -275,15 +278,15 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             return Ok(());
         }
         let shards = self.try_shards()?;
+        let group_of =
+            |words| self.group_of(self.geometry().key_of(Stashed::of_words(words).place));
         for (at, shard) in shards.iter().enumerate() {
-            let mut of_shard = Vec::new();
-            for &words in entries {
-                let key = self.geometry().key_of(Stashed::of_words(words).place);
-                let group = self.group_of(key);
-                if group % shards.len() == at {
-                    self.versions().stashed(group, !self.versions().any_stashed(group));
-                    try_push(&mut of_shard, (self.in_shard(group), words))?;
-                }
+            let its = || entries.iter().filter(|&&words| group_of(words) % shards.len() == at);
+            let mut of_shard = try_with_capacity(its().count())?;
+            for &words in its() {
+                let group = group_of(words);
+                self.versions().stashed(group, !self.versions().any_stashed(group));
+                of_shard.push((self.in_shard(group), words));
             }
             shard.lock().fill(&mut of_shard)?;
         }
@@ -412,8 +415,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// As `take_from_stash`, but does not update the heads of the lines: they still name the way of an entry that is
-    /// gone.
+    /// Takes copies out as `take_from_stash` does, but does not update the heads of the lines: they still name the way
+    /// of an entry that is gone.
     fn take_but_its_way(self, key: Key, writer: &mut Writer<'_>, found: Match, copies: usize) {
         let group = self.group_of(key);
         // Before the cell: a lookup may have read the words before a copy of the item was put into one of them.
@@ -531,8 +534,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         Ok(())
     }
 
-    /// After a removal of an item has freed a slot: puts a copy of a stashed entry of the item, with any value, back
-    /// into a bucket. Returns `false` if no entry of the item is stashed. The caller holds both stripes of the item,
+    /// Puts a copy of a stashed entry of the item, with any value, back into a bucket, after a removal of the item has
+    /// freed a slot. Returns `false` if no entry of the item is stashed. The caller holds both stripes of the item,
     /// and the latest sweep has reached them.
     pub(super) fn unstash_own<G>(self, locked: &Locked<'_, G>, removed: Key) -> bool {
         let Some(mut writer) = self.lock_stash(removed) else {
@@ -547,18 +550,35 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let Some(found) = chosen else {
             return false;
         };
-        let entry = Entry::knowing(found.entry.bits().into(), found.entry.known);
-        let position = prefix(removed.even().position, entry.known());
-        let key = self.geometry().key_of(Place { position, entry });
-        let buckets = self.locate(key.places());
-        if self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored {
-            self.take_from_stash(key, &mut writer, found, 1);
-        }
+        self.put_in_bucket(locked, removed, &mut writer, found, found.entry.bits());
         true
     }
 
-    /// After a removal has freed a slot: in one of [`REMOVALS_PER_LOOK`] calls, looks at stashed entries of other
-    /// items. Does nothing if the item's group has no stashed entry. The caller holds no stripe.
+    /// Puts a copy of a stashed entry of the item into a bucket with these bits, and takes it out of the stash, if
+    /// there is room. Returns whether there was. The caller holds both stripes of the item, and the latest sweep has
+    /// reached them.
+    pub(super) fn put_in_bucket<G>(
+        self,
+        locked: &Locked<'_, G>,
+        item: Key,
+        writer: &mut Writer<'_>,
+        found: Match,
+        bits: u32,
+    ) -> bool {
+        let entry = Entry::knowing(bits.into(), found.entry.known);
+        let position = prefix(item.even().position, entry.known());
+        let key = self.geometry().key_of(Place { position, entry });
+        let buckets = self.locate(key.places());
+        let is_stored =
+            self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored;
+        if is_stored {
+            self.take_from_stash(key, writer, found, 1);
+        }
+        is_stored
+    }
+
+    /// Looks at stashed entries of other items in one of [`REMOVALS_PER_LOOK`] calls, after a removal has freed a slot.
+    /// Does nothing if the item's group has no stashed entry. The caller holds no stripe.
     #[cold]
     #[inline(never)]
     pub(super) fn unstash_at_times(self, removed: Place) {
@@ -627,6 +647,7 @@ mod tests {
     use crate::sizing::Sizing;
     use crate::table::MAX_COPIES;
     use crate::table::placing::entry::{NoValues, Pair, ValueBits};
+    use crate::table::whole::generations::{Clock, Generations, Stamping};
     use crate::table::{FixedBuckets, GrowingBuckets};
 
     type Fp16x4 = Packed<16, 4>;
@@ -670,6 +691,32 @@ mod tests {
         };
         assert_eq!(table.sweep_stash(|_| true, goes), 0);
         assert_eq!((decisions.get(), table.stashed_copies()), (2, 2));
+    }
+
+    /// The item is stashed while its buckets are full. It stays there while they are, and goes back with a new stamp as
+    /// soon as there is room.
+    #[test]
+    fn a_new_stamp_puts_an_entry_back() {
+        let sizing = Sizing { value_bits: 1, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
+        let state = State::try_new(sizing).expect("memory");
+        let state = state.with_generations(Generations { count: 2, clock: Clock::default() });
+        let table = Table::<Fp16x4, FixedBuckets<ValueBits>>::new(Box::leak(Box::new(state)));
+        let insert = |hash| table.insert_with(table.key(hash), Stamping::Always);
+        let pair = |hash| {
+            let Key { first, second, .. } = table.key(hash);
+            [first.min(second), first.max(second)]
+        };
+        let mut of_pair = (0..).map(geometry::mix).filter(|&hash| pair(hash) == pair(0));
+        let stashed = of_pair.find(|&hash| insert(hash).is_ok() && table.stashed_entries() == 1);
+        let stashed = stashed.expect("the two buckets fill up");
+        table.advance_by(1);
+        assert_eq!(insert(stashed), Ok(false));
+        assert_eq!((table.occupied(), table.stashed_entries()), (8, 1));
+        table.advance_by(1);
+        assert_eq!((table.occupied(), table.stashed_entries()), (0, 1));
+        assert_eq!(insert(stashed), Ok(false));
+        assert_eq!((table.occupied(), table.stashed_entries()), (1, 0));
+        assert_eq!(table.age(table.key(stashed)), Some(0));
     }
 
     /// The chosen entry is gone, and only a shorter one matches. The shorter entry stays: if it went back in the form

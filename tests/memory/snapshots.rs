@@ -1,15 +1,16 @@
 //! Snapshots take the memory of one table. A snapshot that promises more bytes than it has takes none.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use coucal::{AnyLayout, Error, Fixed, Growable, Prehashed, Snapshot, Storage};
-use coucal_reference::format::{HEADER, at, seal, size};
+use coucal_reference::format::{HEADER, PAIR, at, number, put, seal, size};
 
 use super::allocator::{counted, peak_of};
 use crate::common::{Filter, HASHER, Kind, LEAST_BUCKETS, Layout, default_layout, hashes, usually};
 
 of_each_layout!(a_snapshot_takes_the_memory_of_one_table);
-of_each_growing_layout!(what_is_restored_takes_what_was_read);
+of_each_growing_layout!(a_restored_filter_takes_the_memory_of_the_bytes_read);
 
 /// While a snapshot is taken, it needs twice as many bytes as the words in use. A filter that is restored from it, or
 /// from bytes, needs that many once.
@@ -47,7 +48,7 @@ fn a_snapshot_takes_the_memory_of_one_table(layout: Layout) {
 
 /// A filter may be allowed to grow to any size: a filter that is restored from its snapshot, and restoring it, take
 /// what SECURITY.md says.
-fn what_is_restored_takes_what_was_read(layout: Layout) {
+fn a_restored_filter_takes_the_memory_of_the_bytes_read(layout: Layout) {
     for buckets in [LEAST_BUCKETS, 100, 2000, 4098, 1 << 17] {
         let slots = buckets * layout.slots;
         let builder = layout.filters().capacity((slots as f64 * 0.9 * layout.target()) as usize);
@@ -75,6 +76,46 @@ fn what_is_restored_takes_what_was_read(layout: Layout) {
         let snapshot = || Snapshot::read_from(&bytes[..]).expect("memory");
         check("from_snapshot", &|| Filter::from_snapshot(&snapshot(), HASHER).expect("memory"));
     }
+}
+
+/// Lists double their memory: one entry more than a power of two takes the most for each.
+#[test]
+fn a_restored_stash_takes_the_memory_that_is_said() {
+    const ENTRIES: usize = (1 << 14) + 1;
+    const COPIES: u32 = 39;
+
+    let filter = default_layout().filter(60_000);
+    let mut bytes = filter.snapshot().expect("memory for a test").into_bytes();
+    let start = bytes.len() - 8;
+    let mut entries = BTreeSet::new();
+    let mut items = hashes(89).map(Prehashed);
+    while entries.len() < ENTRIES {
+        filter.clear();
+        for item in items.by_ref().take(500) {
+            (0..9).for_each(|_| filter.insert(&item).expect("room"));
+        }
+        let stashing = filter.snapshot().expect("memory for a test").into_bytes();
+        for entry in stashing[start..stashing.len() - 8].chunks_exact(PAIR) {
+            let rest = number(entry, 8) & ((1 << COPIES) - 1) | 1 << COPIES;
+            entries.insert([number(entry, 0), rest]);
+        }
+    }
+    bytes.truncate(start);
+    let numbers = entries.iter().take(ENTRIES).flatten();
+    bytes.extend(numbers.flat_map(|number| number.to_le_bytes()));
+    bytes.extend([0; 8]);
+    for at in [at::STASHED, at::COPIES] {
+        put(&mut bytes, at, ENTRIES as u64);
+    }
+    seal(&mut bytes);
+
+    let restore = || Filter::<Fixed<AnyLayout>>::from_bytes(&bytes, HASHER).expect("a snapshot");
+    let ((restored, kept), peak) = peak_of(|| counted(restore));
+    assert_eq!(restored.len(), ENTRIES);
+    let table = start - HEADER;
+    let most = |of_entry| table + table / 16 + (56 << 10) + of_entry * ENTRIES + (32 << 10);
+    assert!(kept <= most(42), "{kept} bytes are kept, not {}", most(42));
+    assert!(peak <= most(42 + 40), "a peak of {peak} bytes, not {}", most(42 + 40));
 }
 
 /// The bytes that are requested before they are read, and some bytes for all that is not promised exactly.

@@ -83,6 +83,15 @@ models_of_three! {
         => [advance()]
         || [maybe(stamp(x1)), contains(x1)]
         => [is_young(x1, 2 * L::SLOTS + 1)], 2400, 2;
+    // A bucket has room: the entry goes there with its new stamp.
+    stamp_goes_back_against_lookup: [x1] = of_generations(4, may_go_back::<L>())
+        => [!stamp(x1)]
+        || [contains(x1), contains(x1)]
+        => [has_stamps(x1, &[0], 2 * L::SLOTS), does(|t| t.stashed() == 0)], 1000, 3;
+    stamp_goes_back_beside_a_sweep: [x1] = of_generations(4, may_go_back::<L>())
+        => [advance()]
+        || [maybe(stamp(x1)), contains(x1)]
+        => [is_young(x1, 2 * L::SLOTS), does(|t| t.stashed() == 0)], 1000, 2;
     // A new item whose buckets are full is stashed, with the stamp of the generation that is present then. The fillers
     // have the stamp of the generation before. The second thread ends one, too, so that an entry without a stamp would
     // look different.
@@ -181,6 +190,15 @@ fn has_stamps<M: IntoStorage>(
     entries: usize,
 ) -> loom_tests::model::Step<Maplet<M>> {
     does(move |t| t.stamps(item) == stamps && t.entries() == entries)
+}
+
+/// x1 is stashed, and one slot of its buckets is free.
+fn may_go_back<L: Layout>() -> With<Maplet<L>, 1> {
+    adding(items(Maplets::<L>::new(4), [(0, 1); 2]), |s, [x, low]| {
+        let x1 = s.with_value(x, 1);
+        s.fill_but_one(0, low).fill(1, low).stash(&[x1]);
+        [x1]
+    })
 }
 
 /// Checks that the item has one entry, which is not older than one generation, and that there are `entries` entries.

@@ -236,12 +236,29 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         (longest, longest.is_some() || keeps_key)
     }
 
-    /// Makes a change that `change` could not make at once. An attempt fails only if another writer has succeeded
-    /// meanwhile. After [`MAX_OPTIMISTIC_ATTEMPTS`] attempts, or as soon as the stash may hold an entry of the item,
-    /// this function locks both stripes, and then no other writer can make it fail. See [`Key`] for the argument.
+    /// Makes a change that `change` could not make at once. See [`Key`] for the argument. If the stash is too full for
+    /// a new value, this function makes room as an insert does, one run of splits after the other.
     #[cold]
     #[inline(never)]
     pub(super) fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {
+        loop {
+            match self.try_change_slow(place, change) {
+                Err(InsertError::Full) if self.is_stash_full() => {
+                    let sizes = self.make_room(self.present());
+                    if !sizes.map_err(|_| InsertError::NoMemoryToStore)? {
+                        return Err(InsertError::Full);
+                    }
+                }
+                changed => return changed,
+            }
+        }
+    }
+
+    /// Makes a change that `change` could not make at once. An attempt fails only if another writer has succeeded
+    /// meanwhile. After [`MAX_OPTIMISTIC_ATTEMPTS`] attempts, or as soon as the stash may hold an entry of the item,
+    /// this function locks both stripes, and then no other writer can make it fail. `Full`: the stash has no room for
+    /// a new value beside the other copies of the entry.
+    fn try_change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {
         let key = self.geometry().key_of(place);
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
@@ -272,16 +289,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                 Change::Remove => self.take_from_stash(key, &mut writer, found, 1),
                 Change::Replace(_) | Change::Stamp => {
                     let bits = self.replaced(found.entry.slot.bits(), change) as u32;
-                    let replaced = self.replace_in_stash(key, (writer, found), bits);
-                    drop(locked);
-                    // Makes room, as an insert without room does.
-                    if replaced == Err(InsertError::Full) && self.is_stash_full() {
-                        let sizes = self.make_room(self.present());
-                        if sizes.map_err(|_| InsertError::NoMemoryToStore)? {
-                            return self.change_slow(place, change);
-                        }
+                    // No removal takes the entries of an expiring filter back: a new stamp does.
+                    let is_back = change == Change::Stamp
+                        && self.put_in_bucket(&locked, key, &mut writer, found, bits);
+                    if !is_back {
+                        self.replace_in_stash(key, (writer, found), bits)?;
                     }
-                    replaced?;
                 }
             }
             return Ok(true);
@@ -379,8 +392,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         replaced
     }
 
-    /// In a table of [generations](crate::table::whole::generations): as `replace`, with the stamp of the generation
-    /// that is present when the stripe is held.
+    /// Gives one copy of the item the stamp of the [generation](crate::table::whole::generations) that is present when
+    /// the stripe is held. The rest is as in `replace`.
     #[inline]
     pub(in crate::table) fn restamp(self, key: Key) -> Result<bool, InsertError> {
         self.change(key, Change::Stamp)
@@ -389,11 +402,43 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
     use crate::layout::Packed;
+    use crate::sizing::Sizing;
     use crate::table::GrowingBuckets;
+    use crate::table::placing::entry::{MOST_KNOWN, Pair};
+    use crate::table::placing::geometry;
+    use crate::table::{Stashed, prefix};
 
     type Fp16x4 = Packed<16, 4>;
+
+    /// The stash is so full that a replacement needs hundreds of runs of splits. It makes them on a short call stack.
+    #[test]
+    fn a_full_stash_makes_room_without_recursion() {
+        const BUCKETS: u64 = 1 << 14;
+        let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, BUCKETS, 1 << 20) };
+        let table = Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        let key = move |hash: u64, value| table.key_of(Pair { hash: geometry::mix(hash), value });
+        // As from a forged snapshot: a stash with as many entries as the table has slots.
+        let stashed = |hash, copies| {
+            let Place { position, entry } = key(hash, 0).even();
+            let entry = Entry::knowing(entry.bits().into(), entry.known().min(MOST_KNOWN));
+            Stashed { place: Place { position: prefix(position, entry.known()), entry }, copies }
+        };
+        let slots = table.slots() as u64;
+        let mut entries: Vec<_> = (1..slots).map(|hash| stashed(hash, 1).words()).collect();
+        entries.push(stashed(0, 2).words());
+        table.restore_stash(&entries).unwrap();
+        assert!(table.is_stash_full());
+        let thread = thread::Builder::new().stack_size(256 << 10);
+        let replace = move || table.replace(key(0, 0), 1);
+        assert_eq!(thread.spawn(replace).unwrap().join().unwrap(), Ok(true));
+        assert!(!table.is_stash_full());
+        assert!(table.present() > BUCKETS as usize + 1000, "{}", table.present());
+        assert!(table.contains_pair(key(0, 0)) && table.contains_pair(key(0, 1)));
+    }
 
     /// The item is in the new bucket of a split. The word of the new bucket is equal to the word of the old bucket,
     /// which holds a relative that stays.

@@ -279,10 +279,10 @@ pub const FAULTS: &[Fault] = faults! {
     change_seen: "a removal does not look for stashed entries under its stripe"
         without "if any_stashed && !(ASKS_STASH && self.stash_lacks(key)) { return Tried::MayBeStashed; }"
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
-    unstash_own: "a value leaves the stash before it is in its bucket"
+    put_in_bucket: "a value leaves the stash before it is in its bucket"
         replace "self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored"
         with "{
-            self.take_from_stash(key, &mut writer, found, 1);
+            self.take_from_stash(key, writer, found, 1);
             self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::NoRoom
         }"
         => "stash::own_value_going_back_against_";
@@ -350,7 +350,7 @@ pub const FAULTS: &[Fault] = faults! {
         => REMOVALS;
 
     // The last resort, after too many optimistic attempts.
-    change_slow: "the last resort of a removal locks one of its stripes"
+    try_change_slow: "the last resort of a removal locks one of its stripes"
         replace "let (locked, buckets) = self.lock_to_move(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.lock_stripes([buckets[0].number()]);"
@@ -601,7 +601,7 @@ pub const FAULTS: &[Fault] = faults! {
         => SWEEP_AND_SPLIT;
     put_back: "an entry goes from the stash back to a bucket that is not swept"
         replace "self.lock_to_move(" with "self.lock(" => "expiry::going_back_beside_a_change";
-    change_slow: "a value goes from the stash back to a bucket of its key that is not swept"
+    try_change_slow: "a value goes from the stash back to a bucket of its key that is not swept"
         replace "self.lock_to_move(" with "self.lock(" => "expiry::own_value_going_back_beside_a_change";
     sweep_stripe: "a stripe that was swept is swept again"
         without "if self.not_swept(&locked, [first]).is_none() { return; }"
