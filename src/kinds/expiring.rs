@@ -100,7 +100,7 @@ struct Ended {
 /// | operation | waits for | holds |
 /// |---|---|---|
 /// | `contains` | as `contains`: nobody | nothing |
-/// | `age` | as `get` | the same |
+/// | `age` | as `get`, but never for the allocator | the same |
 /// | `insert`, item of the present generation | mostly nobody. If the item is stashed, or is moved meanwhile: as `get`. If also one of its buckets has a free slot: two stripes | nothing; or these two, for loads of their words |
 /// | `insert` of any other item, `insert_if_absent` | as `insert_if_absent`; for an item of an older generation as `replace`; again if another thread changed the item first | the same |
 /// | `advance` | as `remove_value` | the same |
@@ -165,7 +165,9 @@ struct Ended {
 ///
 /// An item that is inserted again within the window moves to the present generation, and does not count as new. So with
 /// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest
-/// generation then](crate::Builder::forget_oldest_when_full). An example with room for 12,000 items: after each new
+/// generation then](crate::Builder::forget_oldest_when_full). But if nearly all items come again within one generation,
+/// they are all in that generation, and a full filter forgets them at once: build it with room for twice as many. An
+/// example with room for 12,000 items: after each new
 /// item, the item of 9,000 inserts before was inserted again. None of these was forgotten. Once full, the filter
 /// always remembered at least 9,544 items with four generations, and 11,544 with twelve. (The test
 /// `a_window_of_ten_thousand_items` prints these figures.)
@@ -303,7 +305,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// Takes no lock if the item belongs to the present generation already, is in one of its buckets, and is not being
     /// moved. Otherwise it waits while another thread writes to the stripes of the two buckets of the item. To store a
-    /// new item, it may also kick entries, use the [stash](crate#what-finds-no-room) or grow the table, and wait for
+    /// new item, it may also kick entries, use the [stash](crate#the-stash) or grow the table, and wait for
     /// other threads there. An insert that ends a generation (by the [clock](crate::Builder::every), by
     /// [`every_items`](crate::Builder::every_items), or to make room) waits as [`advance`](Self::advance) does. See
     /// [what blocks](ExpiringCuckooFilter#what-blocks).
@@ -438,8 +440,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// # Panics
     ///
-    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so up to 32 items
-    /// before this one are not stored either. If `new` was all `false` before the call, it shows which items were new
+    /// If the [`Hash`] implementation of an item panics. Items are hashed in batches of 256, so up to 255 items before
+    /// this one are not stored either. If `new` was all `false` before the call, it shows which items were new
     /// and stored. The filter stays valid.
     ///
     /// # Examples
@@ -1028,35 +1030,56 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         }
     }
 
-    /// Inserts one item as a batch of one: `insert_many_with` counts new items and makes room.
+    /// Inserts one item as a batch of one: `insert_hashed` counts new items and makes room.
     #[cold]
     #[inline(never)]
     fn insert_as_batch(&self, hash: u64, stamping: Stamping) -> Result<bool, InsertError> {
-        let stored = self.insert_many_with(&[Prehashed(hash)], stamping, &mut [false]);
+        let stored = self.insert_hashed(&[Prehashed(hash)], stamping, &mut [false]);
         stored.map(|stored| stored > 0).map_err(|stopped| stopped.cause)
     }
 
-    fn insert_batch<Q: Item<S>>(
+    fn insert_batch(
         &self,
-        items: &[Q],
+        items: &[Prehashed],
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
         by_encoding!(self.inner, table => {
-            let key = move |item: &Q| table.key(self.hash_of(item));
-            table.insert_each(items, key, move |at, key| {
+            table.insert_each(items, |item| table.key(item.0), move |at, key| {
                 new[at] = table.insert_with(key, stamping)?;
                 Ok(new[at])
             })
         })
     }
 
-    /// Inserts the items in batches. A filter that forgets the oldest items ends generations until there is room. The
-    /// loop needs no bound: when N generations have ended, the room is taken only by items that other threads have
-    /// inserted meanwhile.
+    /// Inserts the items in batches. Hashes all items of a batch first: if the user's code panics, every item that is
+    /// stored has been counted.
     fn insert_many_with<Q: Item<S>>(
         &self,
         items: &[Q],
+        stamping: Stamping,
+        new: &mut [bool],
+    ) -> Result<usize, Stopped> {
+        let mut hashed = [Prehashed::default(); operations::BATCH];
+        let (mut index, mut stored) = (0, 0);
+        for (items, new) in items.chunks(operations::BATCH).zip(new.chunks_mut(operations::BATCH)) {
+            let hashed = &mut hashed[..items.len()];
+            for (hashed, item) in hashed.iter_mut().zip(items) {
+                *hashed = Prehashed(self.hash_of(item));
+            }
+            let of_batch = self.insert_hashed(hashed, stamping, new);
+            stored += of_batch.map_err(|stopped| stopped.after(index, stored))?;
+            index += items.len();
+        }
+        Ok(stored)
+    }
+
+    /// Inserts the items in batches. A filter that forgets the oldest items ends generations until there is room. The
+    /// loop needs no bound: when N generations have ended, the room is taken only by items that other threads have
+    /// inserted meanwhile.
+    fn insert_hashed(
+        &self,
+        items: &[Prehashed],
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
@@ -1104,7 +1127,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     {
         let hashed = items.into_iter().map(|item| Prehashed(self.hash_of(&item)));
         let inserted = operations::insert_in_batches(hashed, |batch| {
-            self.insert_many_with(batch, stamping, &mut [false; operations::BATCH])
+            self.insert_hashed(batch, stamping, &mut [false; operations::BATCH])
         });
         Ok(inserted?)
     }
@@ -1137,7 +1160,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// takes no lock. It is exact while no thread writes. While other threads write, it may miss their operations,
         /// and each kick that is under way may add or subtract one. In a growing filter, an item may count twice for N
         /// generations if a split [doubled](crate::growth#doubled-entries) its entry and the item was inserted again
-        /// since then.
+        /// since then. During an `advance`, the number may also be wrong by that of the doubled entries.
         ///
         /// # Examples
         ///
@@ -1238,8 +1261,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// Returns the memory of the filter in bytes: the struct itself and all that it has allocated, without memory that
-    /// the hasher owns on the heap. While another thread splits or takes a snapshot, it may leave out the counts of
-    /// [doubled](crate::growth#doubled-entries) entries.
+    /// the hasher owns on the heap. While another thread splits, takes a snapshot or advances, it may leave out the
+    /// counts of [doubled](crate::growth#doubled-entries) entries.
     ///
     /// # Examples
     ///

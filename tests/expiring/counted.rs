@@ -1,6 +1,8 @@
 //! Generations that end after a number of new items.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -51,6 +53,34 @@ impl Modelled {
             self.advance();
         }
         true
+    }
+}
+
+/// An item whose hash is a panic if the number is 0.
+struct Explosive(u64);
+
+impl Hash for Explosive {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        assert!(self.0 > 0, "on purpose");
+        self.0.hash(state);
+    }
+}
+
+/// Batches whose last item panics: all items that are stored have been counted. So generations end, and the filter does
+/// not become full.
+#[test]
+fn a_panic_in_a_batch_leaves_no_item_uncounted() {
+    let builder = builder(wide(), 2).capacity(600).every_items(100);
+    let seen: Seen = builder.build().unwrap();
+    for batch in 0..20 {
+        let items = (1..=400).map(|item| Explosive(400 * batch + item)).chain([Explosive(0)]);
+        let items: Vec<Explosive> = items.collect();
+        let mut new = vec![false; items.len()];
+        let insert = || seen.insert_many(&items, &mut new);
+        assert!(catch_unwind(AssertUnwindSafe(insert)).is_err());
+        assert!(new[..256].iter().all(|&new| new) && new[256..].iter().all(|&new| !new));
+        assert!(seen.len() <= 2 * 100, "{}", seen.len());
+        assert_eq!(seen.generation(), (batch + 1) * 256 / 100);
     }
 }
 
@@ -172,7 +202,7 @@ fn numbers_of_items_that_are_impossible() {
 /// A filter that forgets the oldest generation when it is full remembers the present one and the N - 2 before: with as
 /// many items as fit into each, with fewer, and without a number, also when it was restored.
 #[test]
-fn what_is_forgotten_when_full_is_the_oldest_generation() {
+fn a_full_filter_forgets_the_oldest_generation() {
     for generations in [2, 3, 4, 10] {
         let builder = || builder(wide(), generations).capacity(2000).forget_oldest_when_full();
         let capacity = builder().build().unwrap().capacity();

@@ -193,12 +193,16 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// * If neither [`every`](Self::every) nor [`every_items`](Self::every_items) is set, a generation also ends after
     ///   `capacity / N` new items, for N generations. (In a growing filter, after `max_capacity / N`.)
     /// * With `every_items`, the filter must have room for (N - 1) · `items` items, or `build` returns an error. So if
-    ///   one thread inserts, the filter always remembers the present generation and the N - 2 full ones before it.
+    ///   one thread inserts new items only, the filter always remembers the present generation and the N - 2 full ones
+    ///   before it.
     ///   (With 1 item for each generation `build` returns no error: a filter that has room for fewer than N - 1 items
     ///   remembers as many generations as it has room for.)
     /// * With `every` alone, a burst within one period can fill the filter. The insert then forgets all items, the
     ///   burst included, after one sweep for each of the N generations. If you expect bursts, set `every_items` as
     ///   well.
+    /// * An item that is inserted again moves to the present generation, and is not counted as new. If the present
+    ///   generation gets nearly all items of a full filter in this way, the next new item forgets all of them. So give
+    ///   the filter more room than the items that come again within a generation take.
     ///
     /// # Examples
     ///

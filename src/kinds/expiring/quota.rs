@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_ends_with_its_generation() {
+    fn counts_end_with_their_generation() {
         let quota = Quota::new(3);
         let mut ended = 0;
         quota.count(2, || ended += 1);

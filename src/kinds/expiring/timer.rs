@@ -14,7 +14,7 @@
 //!
 //! **Rest:** the time between the end of an advance and the next advance is at least the time that the first one took,
 //! or a period if that is less. So inserts make progress even if a period is shorter than a sweep. If the rest would be
-//! shorter, the next generation counts from later than when it was due.
+//! shorter, the next generation begins later than it was due.
 //!
 //! A clone of the filter gets its table first, and then the time at which the present generation began. So this is the
 //! time of the generation in the table, or of a later one, and the clone forgets nothing too early. While a thread
@@ -23,15 +23,15 @@
 //! Why the invariant holds: let an item have the stamp of generation s, and let its insert have been called at time t.
 //! Then generation s + 1 began at t or later, *as the timer counts*:
 //!
-//! (a) If the insert saw that generation s, or an earlier one, had not lasted for a period, or if the insert itself
-//! began such a generation by an advance, then s + 1 counts from when it is due, or from later. Both are after t.
+//! (a) The insert saw that generation s, or an earlier one, had not lasted for a period; or the insert itself began
+//! such a generation by an advance. Then s + 1 counts from when it is due, or from later. Both are after t.
 //!
-//! (b) If the insert went on beside the advance that began s + 1, then s + 1 counts from the end of this advance, which
-//! is after t.
+//! (b) The insert went on beside the advance that began s + 1. Then s + 1 counts from the end of this advance, which is
+//! after t.
 //!
 //! From there on, each of the N - 1 further generations counts from one period after the one before it, or from later,
 //! and the timer calls no advance earlier than that. The last of these advances removes s. So it does no harm if a
-//! generation counts from later than when it was due, because of an overlap or of a rest.
+//! generation begins later than it was due, because of an overlap or of a rest.
 
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
