@@ -33,8 +33,8 @@ const DEFAULT_FIRST: u64 = 128;
 /// At most one in this many slots in use may hold an entry that a split has doubled: with more of them, a table does
 /// not grow further.
 pub(crate) const MAX_DOUBLED: u64 = 4;
-/// The number of bits of a slot, beside the value, with which growth does not end: a new entry knows 7 bits beyond its
-/// bucket.
+/// The number of bits of a slot, without those of the value, with which growth does not end: a new entry knows 7 bits
+/// beyond its bucket.
 const ENDLESS_BITS: u32 = 12;
 /// A growing table without a maximum keeps its rate up to this number of items.
 pub(crate) const ENDLESS_ITEMS: u64 = 1 << 40;
@@ -214,8 +214,11 @@ impl Sizing {
             None if !request.grows => {
                 request.items().max(if self.buckets == 2 { 2 * slots } else { 0 })
             }
+            // A merge asks for the rate at the same number of items.
             None if request.rate.is_some() => {
-                self.max_capacity.min(ENDLESS_ITEMS.max(request.items()))
+                let is_endless = is_endless(self.layout.properties(), self.buckets);
+                let most = if is_endless { ENDLESS_ITEMS.max(request.items()) } else { u64::MAX };
+                self.max_capacity.min(most)
             }
             None => (((self.initial << 10) * slots) as f64 * share(self.target_load)) as u64,
         })
@@ -244,14 +247,14 @@ impl Sizing {
     }
 
     /// Returns the false-positive rate of a table that holds this number of items; if the table grows, after it has
-    /// grown from its initial size to hold them. With more items than its maximum size is for, it is the rate of a
-    /// table of the maximum size that is fuller.
+    /// grown from its initial size to hold them. Above the number of items of its maximum size, the table keeps that
+    /// size and gets fuller.
     pub(crate) fn false_positive_rate_at(self, items: u64) -> f64 {
         self.false_positive_rate_with(items, 0.0)
     }
 
-    /// As [`false_positive_rate_at`](Self::false_positive_rate_at), if merges have added `more` to the
-    /// [weight](Self::weight_at) of a growing table.
+    /// Returns the rate as [`false_positive_rate_at`](Self::false_positive_rate_at) does, after merges have added
+    /// `more` to the [weight](Self::weight_at) of a growing table.
     pub(crate) fn false_positive_rate_with(self, items: u64, more: f64) -> f64 {
         let Self { layout, buckets, target_load, value_bits, .. } = self;
         let properties = layout.properties();
@@ -398,9 +401,10 @@ pub(crate) fn share(thousandths: u32) -> f64 {
     f64::from(thousandths) / 1000.0
 }
 
-/// Returns `n` for a rate of one in `n`, rounded down: the rate of one in the result is no lower than `rate`.
+/// Returns `n` for a rate of one in `n`, rounded down: the rate of one in the result is no lower than `rate`. Returns 1
+/// for a mean number of answers above 1.
 pub(crate) fn one_in(rate: f64) -> u64 {
-    (1.0 / rate) as u64
+    ((1.0 / rate) as u64).max(1)
 }
 
 /// Converts a number to the `usize` of the API. A number that is larger than the address space becomes its maximum.
@@ -514,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_an_error() {
+    fn a_table_that_cannot_be_built_is_an_error() {
         for rate in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
             let error = Sizing::new(fixed(100, Some(rate))).err().unwrap();
             assert_eq!(error, Error::InvalidRate, "{rate}");
@@ -591,7 +595,7 @@ mod tests {
 
     /// Of two layouts that reach the rate, the first has the larger table, but the smaller sum of table and stash.
     #[test]
-    fn what_is_stashed_counts_where_a_layout_is_chosen() {
+    fn stashed_entries_count_where_a_layout_is_chosen() {
         let request = Request { values_per_key: Some(6), ..fixed(1_000_000, Some(2e-6)) };
         let [chosen, other] = [Fp21x3, Fp32x2].map(|layout| Sizing::of(layout, request).unwrap());
         assert!(other.rate(request) < 2e-6 && other.buckets < chosen.buckets);
@@ -599,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_is_not_built_for_several_values() {
+    fn a_growing_table_is_not_built_for_several_values() {
         for (values_per_key, is_built) in [(0, false), (1, true), (2, false), (u32::MAX, false)] {
             let request = Request { values_per_key: Some(values_per_key), ..endless(0) };
             let error = Sizing::new(request).err();

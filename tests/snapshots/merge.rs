@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{
-    CuckooFilter, DefaultHashBuilder, Error, Fp12x5, Fp16x4, Growable, StableHashBuilder, Storage,
+    CuckooFilter, CuckooMaplet, DefaultHashBuilder, Error, Fp8x8, Fp12x5, Fp16x4, Growable,
+    GrowableCuckooMaplet, StableHashBuilder, Storage,
 };
 
 use crate::common::{
@@ -222,6 +223,37 @@ fn a_rate_that_was_given_is_kept() {
     }
 }
 
+/// Growth with long values ends early, and above 2^40 pairs. The rate is checked for as many pairs as a merge checks it
+/// for.
+#[test]
+fn a_rate_that_was_given_admits_the_merge_of_nothing() {
+    for (bits, capacity) in [(5, 1_000_000), (6, 1_000_000)] {
+        let builder = GrowableCuckooMaplet::builder().layout::<Fp16x4>().value_bits(bits);
+        let builder = builder.capacity(capacity).hasher(HASHER);
+        let built = |thousandths: u32| {
+            let builder = builder.clone().false_positive_rate(f64::from(thousandths) / 1000.0);
+            builder.build().ok()
+        };
+        let maplet = (1..1000).find_map(built).expect("a rate that is reached");
+        let nothing = builder.clone().build().expect("no rate");
+        assert_eq!(maplet.merge(&nothing), Ok(()), "{bits} bits");
+    }
+}
+
+/// More answers than lookups are said as one in one.
+#[test]
+fn a_rate_above_one_is_said_as_one_in_one() {
+    let new = || {
+        let builder = CuckooMaplet::builder().layout::<Fp8x8>().value_bits(3).hasher(HASHER);
+        builder.capacity(10_000).false_positive_rate(0.6).build().expect("a maplet")
+    };
+    let [ours, theirs] = [new(), new()];
+    for (maplet, first) in [(&ours, 0), (&theirs, 10_000)] {
+        maplet.insert_all((first..first + 10_000).map(|key| (key, 1))).expect("room");
+    }
+    assert_eq!(ours.merge(&theirs), Err(Error::MergedRateTooHigh { one_in: 1 }));
+}
+
 /// A filter of fixed size keeps its rate up to its capacity, and a little beyond if its table is larger than necessary.
 #[test]
 fn a_rate_that_was_given_is_kept_in_a_fixed_filter() {
@@ -312,7 +344,7 @@ fn into_itself() {
 }
 
 #[test]
-fn what_is_not_alike_is_an_error() {
+fn filters_that_differ_are_not_merged() {
     let filter = default_layout().filter(1000);
     fill(&filter, 0..10);
     let error = filter.merge(&default_layout().filter(2000)).unwrap_err();
