@@ -135,7 +135,7 @@ impl<L: Storage, S> Filter<L, S> {
     ///
     /// Waits for other threads that write to the same stripes (groups of buckets). It holds one lock for a few
     /// instructions, or two locks for each kick if both buckets are full. If no kicks make room, the item goes to the
-    /// [stash](crate#what-finds-no-room), which at times allocates memory. In a growing filter, some inserts split a
+    /// [stash](crate#the-stash), which at times allocates memory. In a growing filter, some inserts split a
     /// few buckets, and a few of these allocate memory. The [table of what each operation waits
     /// for](crate::design#what-each-operation-waits-for) has all cases.
     ///
@@ -230,7 +230,7 @@ impl<L: Storage, S> Filter<L, S> {
     /// it may also wait for those that write to the stash, and allocate memory: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent item it takes no lock, with two exceptions: (a)
     /// something of the item's version group (one of at most 1,024 groups of items) is
-    /// [stashed](crate#what-finds-no-room), and the stash is resized during the call; (b) other threads move or remove
+    /// [stashed](crate#the-stash), and the stash is resized during the call; (b) other threads move or remove
     /// fingerprints of the group during each of 64 attempts.
     ///
     /// # Examples
@@ -254,7 +254,7 @@ impl<L: Storage, S> Filter<L, S> {
     ///
     /// Waits for other threads that write to the stripes of the item's two buckets: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent item it takes no lock, with two exceptions: (a)
-    /// something of the item's version group is [stashed](crate#what-finds-no-room), and the stash is resized during
+    /// something of the item's version group is [stashed](crate#the-stash), and the stash is resized during
     /// the call; (b) another thread moves or removes a fingerprint of the group during the call.
     ///
     /// # Examples
@@ -619,6 +619,8 @@ impl<L: Storage, S> Filter<L, S> {
 
         /// Returns the number of stored items, each copy counted. It is exact while no thread writes. While other
         /// threads write, it may miss their operations, and each kick that is under way may add or subtract one.
+        /// During a `merge` or an `unmerge` of a growing filter, it may also be wrong by the number of
+        /// [doubled](crate::growth#doubled-entries) copies.
         ///
         /// Takes no lock. It adds up one counter for each stripe (a group of buckets): at most 4,096 counters.
         ///
@@ -669,7 +671,7 @@ impl<L: Storage, S> Filter<L, S> {
 
         /// Returns the share of slots in use, from 0 to 1. It is as exact as [`len`](Self::len).
         ///
-        /// It differs from `len` in two ways: it does not count copies in the [stash](crate#what-finds-no-room), and in
+        /// It differs from `len` in two ways: it does not count copies in the [stash](crate#the-stash), and in
         /// a growing filter it counts the additional slots of entries that splits have
         /// [doubled](crate::growth#doubled-entries).
         ///
@@ -717,7 +719,7 @@ impl<L: Storage, S> Filter<L, S> {
         /// In a growing filter, the rate depends on when the items were inserted. So this method estimates the rate
         /// from the words of the table: from all words in a table of up to 2^14 buckets, and from a sample of at most
         /// that size in a larger table. The estimate is right within some percent up to 13 doublings. It does not count
-        /// [stashed](crate#what-finds-no-room) entries. Most of them add next to nothing to the rate, because lookups
+        /// [stashed](crate#the-stash) entries. Most of them add next to nothing to the rate, because lookups
         /// compare 44 bits of their position. (With [`Fp32x2`](crate::Fp32x2) and from 2^25 buckets on, a new entry in
         /// a bucket knows 44 bits or more: there a stashed entry adds at least as much.) A stashed entry that came by
         /// a [merge](Self::merge) adds as much as an entry in a bucket.
@@ -761,8 +763,8 @@ impl<L: Storage, S> Filter<L, S> {
     }
 
     /// Returns the memory of the filter in bytes: the value itself, and all that it has allocated (its table, locks and
-    /// counters, and its [stash](crate#what-finds-no-room)). Memory that the hasher owns on the heap is not included. A
-    /// growing table is allocated in [parts](crate#growth), when growth reaches them.
+    /// counters, and its [stash](crate#the-stash)). Memory that the hasher owns on the heap is not included. A
+    /// growing table is allocated in [slabs](crate::growth#memory), when growth reaches them.
     ///
     /// # Examples
     ///
@@ -923,7 +925,7 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time. Once, at the end,
     /// writers wait while every lock is taken: a fraction of a millisecond, whatever the size of the filter. They wait
-    /// longer only if this thread is preempted while it holds a lock, or if a large [stash](crate#what-finds-no-room)
+    /// longer only if this thread is preempted while it holds a lock, or if a large [stash](crate#the-stash)
     /// changes while it is copied. Another call of `snapshot` waits until this one has ended. The [table of what each
     /// operation waits for](crate::design#what-each-operation-waits-for) has all cases.
     ///
@@ -1153,7 +1155,7 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// An item that both filters hold during the whole call stays, with all its copies in this filter. An item that
     /// `other` does not hold stays if `other` reports it as present, at the [rate](Self::false_positive_rate) of
     /// `other`. In growing filters more items stay, for two reasons: an entry may know fewer bits than its item has;
-    /// and if `other` has [stashed](crate#what-finds-no-room) something of a version group, all entries of this group
+    /// and if `other` has [stashed](crate#the-stash) something of a version group, all entries of this group
     /// stay.
     ///
     /// If this filter has [doubled](crate::growth#doubled-entries) entries, the returned number and [`len`](Self::len)
@@ -1199,9 +1201,10 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// filters these are more frequent than the rate of `other` says, because an entry knows fewer bits than an item.
     /// So the call also looks up each entry at another position, where every match is a false positive.)
     ///
-    /// Equal copies in the [stash](crate#what-finds-no-room) count once, and each part of a
+    /// Equal copies in the [stash](crate#the-stash) count once, and each part of a
     /// [doubled](crate::growth#doubled-entries) entry counts. Other threads may use both filters meanwhile: an item
-    /// that is moved during the call may be counted twice, or not at all. The call waits only for writers in the stash
+    /// that is moved during the call may be counted twice, or not at all. In growing filters, if `other` has stashed
+    /// something of a version group, an entry of this group tells nothing. The call waits only for writers in the stash
     /// of this filter.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// A maplet stores *pairs* of a key and a value. A key may have several values. A pair may be stored several times, and
 /// each copy is removed separately. A pair for which the two buckets of its key have no room goes to the
-/// [stash](crate#what-finds-no-room).
+/// [stash](crate#the-stash).
 ///
 /// All methods take `&self`: put the maplet into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Keys with
 /// equal hashes are equal, as in a [`CuckooFilter`](crate::CuckooFilter). If your code (a [`Hash`] implementation, the
@@ -64,7 +64,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// Pairs are independent of each other: a maplet promises no order across the pairs of one key. For example, one thread
 /// removes the only value of a key, while another thread inserts a second value. A lookup at this time may find
-/// neither value, even if the second thread still finds the first value after its insert.
+/// neither value, even if the second thread still finds the first value after its insert. Or an `update_values` changes
+/// one value of a key to 2, and another one from 2 to 3: a lookup at this time may miss the 2.
 ///
 /// # What blocks
 ///
@@ -78,7 +79,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_if_absent` | the same |
 /// | `update` | as `get`, then as `replace`; both again if another thread changed the value first | the same; nothing while your function runs |
 /// | `update_or_insert` | as `update`; if the key has no value, then as `insert_if_absent`; both again if another thread inserted a value first | the same; nothing while your function runs |
-/// | `remove_value` | another `remove_value`, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; for each stashed pair that it removes, two stripes and the mutex of the shard; in a growing maplet once the growth mutex; then one stripe after the other | that stripe, for loads and stores in 512 buckets at a time; for a stashed pair the two stripes and the mutex, for some stores |
+/// | `remove_value` | another `remove_value`, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; for each stashed pair that it removes, two stripes and the mutex of the shard; the mutex of each shard; in a growing maplet the growth mutex; then one stripe after the other; rarely at the end every stripe | that stripe, for loads and stores in 512 buckets at a time; for a stashed pair the two stripes and the mutex, for some stores; the mutex of each shard, for one pass over its entries, or for some if it removes pairs, and for the allocator |
 /// | `update_values` | as `remove_value`, but for the stashed pairs all stripes at once, the mutex of each shard, and the allocator | that stripe, for loads and stores in all its buckets: from 2^19 buckets on, some 1/4096 of the table; all stripes and mutexes, while it sorts the stashed pairs and stores in each of them |
 /// | during one of these two: an operation that moves a pair (an insert that kicks or splits; while something of the version group is stashed, also a removal or a replacement) | also each stripe that it needs and that is not swept yet: it sweeps that stripe itself | as these two |
 /// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, each of which was overtaken: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads, a search in the stash, and the allocator for its values |
@@ -114,7 +115,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// # Several values for a key
 ///
 /// A capacity counts pairs: the values of all keys together. If keys have several values, some buckets fill up early,
-/// and part of the pairs is [stashed](crate#what-finds-no-room). A stashed pair takes more memory, and lookups take
+/// and part of the pairs is [stashed](crate#the-stash). A stashed pair takes more memory, and lookups take
 /// longer. [`stats`](CuckooMaplet::stats) says how many pairs are stashed.
 ///
 /// If keys have several values, say how many with [`values_per_key`](crate::Builder::values_per_key). Then a maplet of
@@ -220,7 +221,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Adds a pair of `key` and `value`. An equal pair that is there already stays: the new one is another copy.
     ///
     /// Waits while another thread writes to a stripe (a group of buckets) that the insert needs. If the pair goes to
-    /// the [stash](crate#what-finds-no-room), or the maplet grows, the call may also wait for a mutex and for the
+    /// the [stash](crate#the-stash), or the maplet grows, the call may also wait for a mutex and for the
     /// allocator: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
@@ -250,13 +251,13 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns all values of `key`, stashed ones included, and few others: see [`Candidates`].
     ///
     /// Takes no lock, unless in each of at least seven rounds other threads move or change pairs of the same version
-    /// group, or resize the [stash](crate#what-finds-no-room). Then it takes the locks of the two buckets of the key,
+    /// group, or resize the [stash](crate#the-stash). Then it takes the locks of the two buckets of the key,
     /// and that of the stash if something of the group is stashed. It waits while another thread writes there: see
     /// [what blocks](CuckooMaplet#what-blocks).
     ///
     /// # Aborts
     ///
-    /// As `Vec` does, if the allocator has no memory for the [stashed](crate#what-finds-no-room) values of the key. A
+    /// As `Vec` does, if the allocator has no memory for the [stashed](crate#the-stash) values of the key. A
     /// key whose values are all in its buckets needs no memory. [`contains_key`](Self::contains_key) never needs
     /// memory, nor does `update(key, |_| None)`, which returns one value of the key.
     ///
@@ -330,7 +331,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
     ///
     /// Takes no lock if the pair is absent, unless meanwhile a pair of its version group is moved or changed, or the
-    /// [stash](crate#what-finds-no-room) is resized. Otherwise it waits while another thread writes to the stripes of
+    /// [stash](crate#the-stash) is resized. Otherwise it waits while another thread writes to the stripes of
     /// the two buckets of the key: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Examples
@@ -388,7 +389,7 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Replaces the value `old` of `key` by `new`, in one store, and returns whether there was such a pair. A lookup
-    /// sees the old value or the new one, and never neither. (If the pair is in the [stash](crate#what-finds-no-room),
+    /// sees the old value or the new one, and never neither. (If the pair is in the [stash](crate#the-stash),
     /// a lookup may see both for a moment.) If there are several copies of the pair, it replaces one.
     ///
     /// Replace only pairs that were inserted. A pair that was never inserted may collide with a pair of another key:
@@ -397,7 +398,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Waits while another thread writes to the stripe (the group of buckets) of the pair. If there is no such pair, it
     /// takes no lock, except in three cases:
     ///
-    /// * A pair of this key, or of a key that collides with it, is [stashed](crate#what-finds-no-room).
+    /// * A pair of this key, or of a key that collides with it, is [stashed](crate#the-stash).
     /// * The stash is resized during the call.
     /// * Other threads move or change pairs of the version group of `key` during each of 64 attempts.
     ///
@@ -621,7 +622,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Waits while another thread writes to the stripe (the group of buckets) of the pair. If there is no such pair, it
     /// takes no lock, except in three cases:
     ///
-    /// * A pair of this key, or of a key that collides with it, is [stashed](crate#what-finds-no-room).
+    /// * A pair of this key, or of a key that collides with it, is [stashed](crate#the-stash).
     /// * The stash is resized during the call.
     /// * Other threads move or change pairs of the version group of `key` during each of 64 attempts.
     ///
@@ -693,7 +694,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// - A pair that is in the maplet during the whole call is changed exactly once, also if other inserts move it.
     /// - A pair that another thread inserts during the call is changed once, or not at all.
     /// - A value that another thread replaces during the call, with [`update`](Self::update) for example, is changed
-    ///   once: before the replacement or after it. The same holds for a [stashed](crate#what-finds-no-room) pair.
+    ///   once: before the replacement or after it. The same holds for a [stashed](crate#the-stash) pair.
     ///
     /// If two values of a key become equal, the key has two equal pairs, as after two calls of
     /// [`insert`](Self::insert).
@@ -1110,7 +1111,8 @@ impl<L: Storage, S> Maplet<L, S> {
 
         /// Returns the number of stored pairs, with each copy counted. It takes no lock. It is exact while no thread
         /// writes. While other threads write, it may miss their operations, and each kick under way may add or subtract
-        /// one.
+        /// one. During a `merge`, a `remove_value` or an `update_values` of a growing maplet, it may also be wrong by
+        /// the number of [doubled](crate::growth#doubled-entries) copies.
         ///
         /// # Examples
         ///
@@ -1246,8 +1248,8 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Returns the memory of the maplet in bytes: the struct itself and all that it has allocated, without memory that
-    /// the hasher owns on the heap. While another thread splits or takes a snapshot, it may leave out the counts of
-    /// [doubled](crate::growth#doubled-entries) entries.
+    /// the hasher owns on the heap. While another thread splits, takes a snapshot or changes the whole maplet, it may
+    /// leave out the counts of [doubled](crate::growth#doubled-entries) entries.
     ///
     /// # Examples
     ///
@@ -1498,7 +1500,7 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     /// A key of both maplets has the values of both afterwards: a merge does not combine values. After a merge of two
     /// maplets of counters, the count of a key is the sum of its different values, each times its
     /// [`count`](Self::count). ([`get`](Self::get) returns equal values only once if they are
-    /// [stashed](crate#what-finds-no-room).)
+    /// [stashed](crate#the-stash).)
     ///
     /// Takes a [`snapshot`](Self::snapshot) of `other`, and waits as that call does. Then it waits for another `merge`
     /// into this maplet, a [`clear`](Self::clear), a [`remove_value`](Self::remove_value), an `update_values`, and the

@@ -29,7 +29,7 @@ use crate::table::{
 /// * **Lookups are wait-free**: they only read the bytes, and any number of threads may do so at the same time. They
 ///   answer as the filter did at the instant of its snapshot, with the same false positives.
 /// * **Time**: a lookup reads two words of the bytes, as in a filter. If entries are
-///   [stashed](crate#what-finds-no-room), it also does two binary searches among them for each length of entry that
+///   [stashed](crate#the-stash), it also does two binary searches among them for each length of entry that
 ///   occurs: one length in the snapshot of a filter of fixed size, mostly one in that of a growing filter. A filter has
 ///   a hash table for stashed entries, so if there are many, a view is slower than a filter.
 /// * **Bytes that change** while a view is open, as those of a mapped file can, make answers wrong. They do no other
@@ -203,7 +203,8 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let Read { key, buckets, words } = self.read::<F, K>(item);
         let copies = |at: usize| buckets[at].copies(words[at], key.places()[at], None);
         let mut count = copies(0) + copies(1);
-        self.each_stashed(key, true, |stashed| count += stashed.copies);
+        // Saturating, since trusted bytes may state anything.
+        self.each_stashed(key, true, |stashed| count = count.saturating_add(stashed.copies));
         count
     }
 

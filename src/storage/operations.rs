@@ -21,7 +21,8 @@ use crate::table::{Buckets, ItemOf, NewValue, State, Table};
 pub struct Overlap {
     /// The number of common items, at least 0.
     pub items: f64,
-    /// The standard error of `items`: the estimate is within twice this number 95 times in 100.
+    /// The standard error of `items`: the estimate is within twice this number 95 times in 100. If nothing is known,
+    /// `items` is 0, and this is the number of all entries.
     pub standard_error: f64,
 }
 
@@ -34,9 +35,9 @@ impl Overlap {
         let items = ((held - rate * all) / (1.0 - rate)).max(0.0);
         let others = (all - items).max(0.0);
         // The number of false positives is binomial, and so is the count of those by chance. The variance is at least
-        // 1, since a small count says little.
+        // 1, since a small count says little. No more entries can be common than there are.
         let standard_error = (2.0 * others * rate / (1.0 - rate)).max(1.0).sqrt();
-        Self { items, standard_error }
+        Self { items, standard_error: standard_error.min(all.max(1.0)) }
     }
 }
 
@@ -56,7 +57,7 @@ pub struct Stats {
     /// built, that returned `true` without finding the item, because the version of its fingerprint changed in every
     /// round.
     pub inconclusive_lookups: u64,
-    /// The number of entries in the [stash](crate#what-finds-no-room), each counted once. In a maplet, a key with
+    /// The number of entries in the [stash](crate#the-stash), each counted once. In a maplet, a key with
     /// another value is another entry.
     pub stashed_entries: usize,
     /// The number of copies of these entries. [`len`](crate::CuckooFilter::len) includes them.
