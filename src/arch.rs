@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_processor_has_instructions_for_is_as_the_portable_code_does_it() {
+    fn instructions_of_the_processor_do_what_the_portable_code_does() {
         agrees_with_its_twin::<8, 8>();
         agrees_with_its_twin::<16, 4>();
         agrees_with_its_twin::<32, 2>();

@@ -39,7 +39,7 @@ pub enum Error {
     ///   load](crate::growth).
     /// * A short search found no free slot.
     ///
-    /// An item, or a pair of a maplet, can have 2^25 - 1 copies in the [stash](crate#what-finds-no-room). An insert of
+    /// An item, or a pair of a maplet, can have 2^25 - 1 copies in the [stash](crate#the-stash). An insert of
     /// the next copy also returns this error. A merge returns this error if the filter has no room for the items of
     /// both.
     ///
@@ -57,7 +57,7 @@ pub enum Error {
     /// capacity.
     WindowFull,
     /// The allocator could not provide the memory to store an item: memory for the growth of a growing filter, or for
-    /// the [stash](crate#what-finds-no-room).
+    /// the [stash](crate#the-stash).
     ///
     /// Free memory and try again, or make room in the filter. Inserts that find room still succeed.
     /// [`reserve`](crate::CuckooFilter::reserve) allocates the memory for growth in advance.
@@ -96,7 +96,7 @@ pub enum Error {
     ///
     /// Free memory and try again, or build a smaller filter.
     OutOfMemory {
-        /// The size of the memory that could not be allocated, in bytes: that of a table, of a part of a table that was
+        /// The size of the memory that could not be allocated, in bytes: that of a table, of a slab of a table that was
         /// to be added or read, or of a snapshot. It mostly does not include the
         /// [stashed](crate::Stats::stashed_entries) entries.
         bytes: usize,
@@ -298,7 +298,7 @@ pub enum Error {
         bucket: usize,
     },
     /// An entry after the words is impossible in this table, or is not in order. The entries after the words are those
-    /// of the [stash](crate#what-finds-no-room), then the list of [doubled](crate::growth#doubled-entries) entries, and
+    /// of the [stash](crate#the-stash), then the list of [doubled](crate::growth#doubled-entries) entries, and
     /// last, in the snapshot of an [expiring filter](crate::ExpiringCuckooFilter), the generations.
     InvalidEntry {
         /// The number of entries before it. The generations count as the last entry.
@@ -478,7 +478,7 @@ impl fmt::Display for Error {
                  `growable`",
             ),
             Self::InvalidRate => {
-                f.write_str("a false-positive rate must be greater than 0 and less than 1")
+                f.write_str("a false-positive rate must be greater than 0 and less than 1, for example 0.001")
             }
             Self::MaxCapacityTooLow { capacity, max_capacity } => write!(
                 f,
@@ -524,7 +524,7 @@ impl fmt::Display for Error {
             Self::ValuesPerKeyOutOfRange { values_per_key, max: 1, .. } => write!(
                 f,
                 "a table that grows is not built for {values_per_key} values per key, or copies per item: leave out \
-                 this call, and lower the `target_load` if too many are stashed"
+                 `values_per_key` or `copies_per_item`, and lower the `target_load` if too many are stashed"
             ),
             Self::ValuesPerKeyOutOfRange { layout, values_per_key, max, other } => {
                 write!(
@@ -544,10 +544,10 @@ impl fmt::Display for Error {
             ),
             Self::GenerationsOutOfRange { generations, max, other } => {
                 match max {
-                    0 => f.write_str("this layout has no room for the generations of such a filter: ")?,
+                    0 => f.write_str("this layout has no room for generations: ")?,
                     _ => write!(
                         f,
-                        "such an expiring filter has 2 to {max} generations, and {generations} were requested: "
+                        "this expiring filter may have 2 to {max} generations, and {generations} were requested: "
                     )?,
                 }
                 match other {
@@ -575,7 +575,7 @@ impl fmt::Display for Error {
             ),
             Self::AboveMaxCapacity { wanted, max_capacity } => write!(
                 f,
-                "the filter grows to {max_capacity} items, and {wanted} need room: \
+                "the filter grows to {max_capacity} items, and {wanted} were requested: \
                  build one with a larger `max_capacity`"
             ),
             Self::Io { message, .. } => write!(f, "the snapshot could not be read: {message}"),
@@ -584,7 +584,7 @@ impl fmt::Display for Error {
             }
             Self::NotASnapshot => f.write_str(
                 "the bytes are not a snapshot of a filter: they do not begin with the 8 bytes that \
-                 every snapshot begins with",
+                 every snapshot begins with; pass the bytes that `Snapshot::as_bytes` returned",
             ),
             Self::UnknownVersion { version } => write!(
                 f,
@@ -620,8 +620,8 @@ impl fmt::Display for Error {
             ),
             Self::WrongLen { stated, found } => write!(
                 f,
-                "the header of the snapshot states {stated} slots in use, stashed copies, or doubled entries, but \
-                 there are {found}: {DO_NOT_TRUST}"
+                "a count in the header of the snapshot (slots in use, stashed copies, or doubled entries) is {stated}, \
+                 but {found} were found: {DO_NOT_TRUST}"
             ),
             Self::TrailingBytes { bytes } => {
                 write!(

@@ -43,7 +43,7 @@ use crate::arch::Query;
 ///
 /// * **Load at the first failed insert**: the mean share of the slots that distinct items fill, in a table of 2^20
 ///   slots, before the first of them finds no free slot. From this load on, an insert may fail;
-///   [stashed](crate#what-finds-no-room) entries count as slots in use.
+///   [stashed](crate#the-stash) entries count as slots in use.
 /// * **Load at capacity**: the share of the slots in use when a large filter holds its capacity. The last two columns
 ///   are for this load. A small filter has more free slots.
 /// * **Bits per item**: those of the buckets. The locks and counters add less than 2 %.

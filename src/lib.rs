@@ -62,8 +62,8 @@
 //! | what you know | constructor |
 //! |---|---|
 //! | the number of items | `CuckooFilter::with_capacity(n)` |
-//! | the same; errors, no panics | `CuckooFilter::builder().capacity(n).build()?` |
-//! | a hasher | `CuckooFilter::with_capacity_and_hasher(n, hasher)` |
+//! | the same; no panics | `CuckooFilter::builder().capacity(n).build()?` |
+//! | and a hasher | `CuckooFilter::with_capacity_and_hasher(n, hasher)` |
 //! | the rate: the smallest [layout](AnyLayout) | `CuckooFilter::with_capacity_and_rate(n, rate)?` |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?` |
 //! | nothing: it [grows](#growth) | `GrowableCuckooFilter::new()` |
@@ -81,7 +81,7 @@
 //! | a snapshot of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
-//! Each type has `restore` and `from_bytes`. Name the type, as the table does: the compiler cannot infer the layout.
+//! Each type has `restore` and `from_bytes`. Name the type with its layout, as the table does.
 //! Before building, [`figures`](Builder::figures) of the builder tells [the bytes](cookbook#memory-before-building) of
 //! the filter and of its snapshot.
 //!
@@ -111,7 +111,7 @@
 //!
 //! * An item is a reference to a [`Hash`](core::hash::Hash) type, or to a hash: [`&Prehashed(hash)`](Prehashed).
 //! * [`_many`](CuckooFilter::contains_many) takes a slice, and writes the answers to another. This hides the latency of
-//!   memory in filters larger than the cache.
+//!   memory.
 //! * [`_each`](CuckooFilter::contains_each) returns the answers in a `Vec`.
 //! * [`_all`](CuckooFilter::insert_all) inserts from an iterator.
 //!
@@ -119,8 +119,8 @@
 //!
 //! | to store | call | memory for a second equal item |
 //! |---|---|---|
-//! | a set with removals, or a multiset | [`insert`](CuckooFilter::insert), [`insert_all`](CuckooFilter::insert_all), [`remove`](CuckooFilter::remove), [`count`](CuckooFilter::count) | another slot; if both buckets are full, a counter in the [stash](#what-finds-no-room) |
-//! | a set without removals (deduplication) | [`insert_if_absent`](CuckooFilter::insert_if_absent); [`insert_if_absent_many`](CuckooFilter::insert_if_absent_many) says which items are new, [`insert_if_absent_all`](CuckooFilter::insert_if_absent_all) how many | none: `Ok(false)` |
+//! | a set with removals, or a multiset | [`insert`](CuckooFilter::insert), [`insert_all`](CuckooFilter::insert_all), [`remove`](CuckooFilter::remove), [`count`](CuckooFilter::count) | another slot; if both buckets are full, a counter in the [stash](#the-stash) |
+//! | a set without removals (deduplication) | [`insert_if_absent`](CuckooFilter::insert_if_absent), [`insert_if_absent_many`](CuckooFilter::insert_if_absent_many), [`insert_if_absent_all`](CuckooFilter::insert_if_absent_all) | none: `Ok(false)` |
 //! | one value for each key | [`CuckooMaplet::insert_if_absent`]; then [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) | none: `Ok(false)` |
 //! | a [counter](cookbook#a-counter-for-each-key) for each key | [`CuckooMaplet::update_or_insert`] | none: the value changes |
 //! | several values for each key | [`CuckooMaplet::insert`] | one more slot |
@@ -131,35 +131,30 @@
 //! **Call `remove` once for each `insert` that succeeded, and never on a filter that `insert_if_absent` has filled.** A
 //! filter cannot tell apart the items of one *class*: those with the same fingerprint and the same two buckets. If
 //! `insert_if_absent` returned `Ok(false)` for an item, the filter may hold only a copy of *another* item of its class.
-//! If you remove that other item, lookups miss this one. An example: `insert_if_absent` fills a filter with n items.
-//! About n<sup>2</sup> / (2<sup>16</sup> m) pairs of items share a class, for m buckets of the default layout: 60 of a
-//! million items. If you remove half of the items, lookups miss about 30 of the other half. If you leave out those for
-//! which the call returned `Ok(false)`, lookups still miss about 15 of the other half. See the [ways
+//! If you remove that other item, lookups miss this one: [how often, and the ways
 //! out](cookbook#why-insert_if_absent-and-remove-do-not-go-together).
-//!
-//! In a [growing](#growth) filter, copies stored early have fewer bits of the hash, and match more items. If several
-//! match, `remove` removes the one with the most bits.
 //!
 //! # Guarantees
 //!
 //! * **Wait-free lookups.** [`contains`](CuckooFilter::contains) takes a bounded number of steps, even if a writer is
-//!   stopped forever in the middle of a move. It takes no lock. If writers disturb each of eight attempts, it returns
-//!   `true`, and counts an [inconclusive](Stats::inconclusive_lookups) answer: it writes nothing else.
+//!   stopped forever in the middle of a move. If writers disturb each of eight attempts, it returns `true`, and counts
+//!   an [inconclusive](Stats::inconclusive_lookups) answer: it writes nothing else.
 //! * **No false negatives.** Every lookup finds an item whose insert returned and that nobody removed. [Some
 //!   uses](#if-a-lookup-misses-what-you-inserted) break this.
 //! * **Nothing is lost.** An operation that fails changes nothing, with [two exceptions](Error): a batch keeps the
 //!   items before the failure, and an insert into an expiring filter may have ended generations.
 //! * **Linearizable.** `insert`, `insert_if_absent`, `remove`, `count` and `contains` each take effect at one instant
 //!   between call and return, across all items: if two threads each insert an item and then look up the other's, at
-//!   least one finds it. `insert_if_absent`, `remove` and `count` act on a [class](#which-insert), whose items share
-//!   their copies. `contains` may be true for an absent item (and false later, if the filter grows).
+//!   least one finds it. A thread that finds an item sees all that the inserting thread did before the insert.
+//!   `insert_if_absent`, `remove` and `count` act on a [class](#which-insert), whose items share their copies.
 //! * **Predicted false positives.** A filter reports about 2b·load/2<sup>f</sup> of absent items as present, for b
 //!   slots per bucket and fingerprints of f bits: 0.0119 % if full, in the default layout.
 //!   [`false_positive_rate`](CuckooFilter::false_positive_rate) predicts the exact rate at the present load.
-//!   [Growing](#growth) filters have a higher rate.
+//!   [Growing](#growth) filters have a higher rate. An absent item stays a false positive until the item with which it
+//!   collides is removed, or growth tells them apart.
 //! * **Full means full.** A filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n items, copies and
 //!   collisions included, in at most 17.2 bits per item (default layout, 100,000 items or more). An insert fails only
-//!   * (a) in a filter of fixed size, when the slots in use and the [stashed](#what-finds-no-room) entries together
+//!   * (a) in a filter of fixed size, when the slots in use and the [stashed](#the-stash) entries together
 //!     reach the load at which its [layout](Layout) is full: 97.5 % by default;
 //!   * (b) in a growing filter, when its growth [has ended](growth#first-size-and-end-of-growth), and the slots in use
 //!     and the stashed entries together reach its [target load](growth) plus four percentage points, or more;
@@ -167,13 +162,13 @@
 //!   * (d) if memory ends. The error is then [`NoMemoryToStore`](Error::NoMemoryToStore), in the other cases
 //!     [`Full`](Error::Full).
 //! * **Growth without a pause.** A [growing](#growth) filter keeps all this while it grows.
-//! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Lookups never
-//!   wait for it. Writers wait for a fraction of a millisecond, whatever the size; longer only if (a) the thread of the
+//! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Writers
+//!   wait for a fraction of a millisecond, whatever the size; longer only if (a) the thread of the
 //!   snapshot is preempted while it holds a lock, or (b) a large stash changes during its copy.
 //! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns a filter that the format
 //!   allows, or an error. It allocates in proportion to the bytes read.
 //!
-//! # What finds no room
+//! # The stash
 //!
 //! In the default layout, the two buckets of an item hold 8 entries. An item may have more copies, a key more values,
 //! and by chance too many items may share buckets. If no kicks make room for an entry, it goes to the
@@ -185,19 +180,16 @@
 //!
 //! # Growth
 //!
-//! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows a few buckets at a time. In the default
-//! layout, its buckets take 21.3 bits per item; from a million to a thousand million items, [the rest](growth#memory)
-//! adds up to a twentieth. Its false-positive rate is 0.019 % at 384 items, 0.23 % (one in 430) at a million, and
-//! 0.42 % at a thousand million: each doubling adds 0.019 percentage points. The builder takes a
-//! [bound](Builder::false_positive_rate) for the rate. See [`growth`].
+//! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows a few buckets at a time. Its false-positive
+//! rate is 0.019 % at 384 items, 0.23 % (one in 430) at a million, and 0.42 % at a thousand million: each doubling adds
+//! 0.019 percentage points. The builder takes a [bound](Builder::false_positive_rate) for the rate. See [`growth`].
 //!
 //! # Snapshots
 //!
 //! [`CuckooFilter::snapshot`] takes [an image](design#the-image-of-a-snapshot) of a filter: [some 8 bytes](Snapshot)
 //! per bucket. [`CuckooFilter::restore`] makes a filter from these [bytes](Snapshot::as_bytes), on any machine and in
-//! every later release. [`CuckooFilter::merge`] adds the items of another filter; [`unmerge`](CuckooFilter::unmerge)
-//! and [`intersect`](CuckooFilter::intersect) remove items. Across processes, use a [`StableHashBuilder`] or a
-//! [`KeyedHashBuilder`]: the default hasher has a random seed.
+//! every later release, with [a hasher](#constructors) other than the default. [`merge`](CuckooFilter::merge) adds the
+//! items of another filter; [`unmerge`](CuckooFilter::unmerge) and [`intersect`](CuckooFilter::intersect) remove items.
 //!
 //! # Limits
 //!
@@ -243,21 +235,19 @@
 //!
 //! | operation | waits for |
 //! |---|---|
-//! | lookups (except the next row), figures such as `len`, `restore`, the methods of a `Snapshot` | nobody |
-//! | `get` of a maplet, `age` of an expiring filter | nobody, except the allocator if values of the key are stashed; after seven attempts that writers disturb, as `count` |
+//! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody; rarely, [`get`](CuckooMaplet#what-blocks) of a maplet and [`age`](ExpiringCuckooFilter#what-blocks) of an expiring filter |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
 //! | an insert that splits buckets of a growing filter, `reserve` | also other splits, the beginning and the end of a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |
 //!
-//! Other tables have [all cases](design#what-each-operation-waits-for), [maplets](CuckooMaplet#what-blocks) and
-//! [expiring filters](ExpiringCuckooFilter#what-blocks). A thread that is stopped while it holds a stripe stops the
+//! [All cases](design#what-each-operation-waits-for). A thread that is stopped while it holds a stripe stops the
 //! writers that need it, but no lookup.
 //!
 //! # Features
 //!
 //! | feature (off by default) | what it adds |
 //! |---|---|
-//! | `serde` | a [`Snapshot`], views, and filters of all kinds with `StableHashBuilder::default()` or [`NoHasher`] are `Serialize` and `Deserialize`, as [snapshots](#snapshots). Other seeds, and expiring filters that end generations by themselves, are an error: serialize the `snapshot()`. Only views of a `&[u8]` are `Deserialize`, with the hasher `H::default()` |
+//! | `serde` | `Serialize` and `Deserialize` for [snapshots](Snapshot), views and filters |
 //! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: [recipe](cookbook#model-check-code-that-uses-a-filter) |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]

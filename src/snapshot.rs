@@ -44,8 +44,11 @@ const FIRST_READ: usize = 1 << 13;
 ///   change the bytes can make a valid filter of other items.
 /// * **Memory**: that of its bytes. Taking a snapshot needs another 8 bytes for each bucket and 16 for each stashed
 ///   entry, until it is done.
-/// * **Serde**: with the feature `serde`, a snapshot implements `Serialize` and `Deserialize`, as its bytes. So a
-///   filter can be stored in any format through its snapshot:
+/// * **Serde**: with the feature `serde`, a snapshot implements `Serialize` and `Deserialize`, as its bytes. So do
+///   filters of all kinds, with `StableHashBuilder::default()` or [`NoHasher`](crate::NoHasher). Another seed is an
+///   error, and so is an expiring filter that ends generations by itself: serialize the snapshot. Views are
+///   `Serialize`; a view of a `&[u8]` is also `Deserialize`, with the hasher `H::default()`. Any filter can be stored
+///   through its snapshot:
 ///
 #[cfg_attr(feature = "serde", doc = " ```")]
 #[cfg_attr(not(feature = "serde"), doc = " ```ignore")]
@@ -148,7 +151,7 @@ impl Snapshot {
         Self::read(reader, |_| Ok(()))
     }
 
-    /// As [`read_from`](Self::read_from), from bytes that are one snapshot and nothing else.
+    /// Reads a snapshot as [`read_from`](Self::read_from) does, from bytes that are one snapshot and nothing else.
     ///
     /// # Errors
     ///

@@ -425,7 +425,7 @@ mod tests {
 
     /// A key that has moved is found, and not in its first partition.
     #[test]
-    fn what_is_replaced_is_in_another_partition() {
+    fn a_replaced_key_is_in_another_partition() {
         for name in [MAPLET, GROWN_MAPLET, FILTERS, HASH_MAP] {
             let subject = build(name, SLOTS);
             let run = |operation, range| run(&*subject, operation, Which::InOrder, range);

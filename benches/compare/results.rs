@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_again() {
+    fn written_results_are_read_again() {
         let mut results = Results::default();
         results.notes.push(("command".into(), "compare -- --slots 2^18,2^24".into()));
         for run in [1.5, f64::NAN, 2.5] {

@@ -189,7 +189,7 @@ mod tests {
 
     /// Kicks lose nothing.
     #[test]
-    fn what_was_inserted_is_found() {
+    fn inserted_items_are_found() {
         let keys = Keys::new(1);
         for (slots, bits) in [(2, 20), (4, 12), (8, 8)] {
             let mut simulation = Simulation::new(1 << 10, slots, bits);

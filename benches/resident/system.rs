@@ -7,7 +7,7 @@ mod resident;
 /// which were allocated in small parts: these stay with the allocator.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn what_a_dropped_filter_had_goes_back() {
+fn the_memory_of_a_dropped_filter_goes_back() {
     resident::in_its_own_process(|pages| {
         let bytes = resident::large_filter(&pages, 40_000_000);
         let left = pages.resident();

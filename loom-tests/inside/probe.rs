@@ -496,8 +496,8 @@ pub fn narrow<M: Subject>(shared: &M::Shared, stripes: usize) {
     let control = Control::try_new(stripes, table.max_buckets()).expect("memory for a model");
     // loom lets a `SeqCst` load read a store that is not `SeqCst`, whatever was stored since. So the directory that
     // threads find is stored in the same way as the one that replaces it.
-    let words = growing.chunks().try_longer(table.buckets.reached()).expect("memory for a model");
-    growing.chunks().lengthen(words);
+    let words = growing.pieces().try_longer(table.buckets.reached()).expect("memory for a model");
+    growing.pieces().lengthen(words);
     let read = &growing.changing.read;
     read.versions.replace(Link::try_new(control.versions).expect("memory for a model"));
     read.stripes.replace(Link::try_new(control.stripes).expect("memory for a model"));

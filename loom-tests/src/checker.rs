@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ordered_may_be_either_way() {
+    fn operations_without_an_order_may_come_either_way() {
         let cases: [(usize, &[&[Outcome]], _); _] = [
             (0, &[&[Inserted], &[Missing, Found]], Ok(())),
             (0, &[&[Inserted], &[Found, Missing]], found_nothing(1)),
@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_binds() {
+    fn known_answers_bind() {
         binds_what_knows(one(0, &[&[Inserted], &[Missing]]), NO_ORDER);
         // An operation on one class can make an operation on another class known.
         let stored = [(0, Inserted), (1, Inserted)];
@@ -756,7 +756,7 @@ mod tests {
 
     /// An entry of a relative may be found, and later not.
     #[test]
-    fn what_a_relative_may_have_stored_may_be_found() {
+    fn items_of_a_relative_may_be_found() {
         let looks = [(1, Found), (1, Missing), (1, Found), (1, Counted(1)), (1, Duplicate)];
         assert_eq!(relatives(&[1, 0], &[&looks]).explain(), Ok(()));
         assert_eq!(relatives(&[0, 0], &[&[(0, Inserted)], &looks]).explain(), Ok(()));

@@ -33,7 +33,8 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
         (word >> (BITS as usize * slot)) & Self::LANE
     }
 
-    /// Returns the highest bit of each lane that is not 0. This is exact, since no sum carries into the next lane.
+    /// Returns a mask: the highest bit of each lane that is not 0. This is exact, since no sum carries into the next
+    /// lane.
     #[inline]
     pub(crate) fn nonzero(word: u64) -> u64 {
         (((word & Self::REST) + Self::REST) | word) & Self::HIGH

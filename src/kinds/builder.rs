@@ -115,7 +115,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// Sets the maximum memory of the table of the filter, in bytes, as [`Figures::memory_bytes`] counts it. This
     /// maximum does not include:
     ///
-    /// * The [stash](crate#what-finds-no-room). It may take more memory than the table if many items have several
+    /// * The [stash](crate#the-stash). It may take more memory than the table if many items have several
     ///   copies, or keys have several values, and the builder was [not told](Self::values_per_key).
     /// * In a growing maplet or expiring filter, the counts of values whose entries splits have doubled: up to 48 bytes
     ///   for each value (72 after merges), and a few KB.

@@ -11,7 +11,7 @@ use crate::backports::select_unpredictable;
 /// It returns all values of the key, in unspecified order, and few others: values of keys that the maplet cannot tell
 /// from this one. A value may occur more than once:
 /// * A value that is stored several times may be returned that many times. (Its copies in the
-///   [stash](crate#what-finds-no-room) are returned once.)
+///   [stash](crate#the-stash) are returned once.)
 /// * A value that another thread is moving may be returned twice.
 ///
 /// The iterator does not borrow the maplet. It holds the values of the two buckets itself, without an allocation;

@@ -163,8 +163,8 @@ impl Header {
         Self::decode_as::<false>(bytes)
     }
 
-    /// As `decode`, for bytes that the caller trusts: checks only that lookups in the table are possible, whatever it
-    /// was built for.
+    /// Decodes bytes that the caller trusts: checks only that lookups in the table are possible, whatever it was built
+    /// for.
     // Always inlined: a call would copy the header twice, and a view may be opened for each lookup.
     #[inline(always)]
     pub(crate) fn decode_trusted(bytes: &[u8]) -> Result<Self, Error> {
@@ -310,7 +310,7 @@ impl Header {
         })
     }
 
-    /// As `validate`, for any number of bytes.
+    /// Checks as `validate` does, for any number of bytes.
     pub(crate) fn validate_all(&self, bytes: &[u8]) -> Result<(), Error> {
         let all = bytes.get(..self.encoded_len()).ok_or(Error::Truncated)?;
         self.validate(all)?;

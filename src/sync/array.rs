@@ -25,7 +25,7 @@
 //! tests instead of one.
 #![allow(
     unsafe_code,
-    reason = "a third of the places, and one test for an access in place of three"
+    reason = "places take a third of the memory, and an access makes one test in place of three"
 )]
 
 use core::marker::PhantomData;
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_refused() {
+    fn a_word_that_is_not_there_is_refused() {
         for words in [3, 8] {
             let refuses = |read: fn(Words<'_, SHIFT>, usize), at: usize| {
                 std::panic::catch_unwind(|| read(array(words).view(), at)).is_err()

@@ -14,6 +14,8 @@ pub(crate) struct PowerOfTwoSlice<T> {
 }
 
 impl<T> PowerOfTwoSlice<T> {
+    /// Takes a slice whose length is a power of two.
+    ///
     /// # Panics
     ///
     /// If the length is not a power of two.

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_replaced_is_there_until_the_end() {
+    fn replaced_values_stay_until_the_end() {
         let values: Vec<Arc<u32>> = (0..4).map(Arc::new).collect();
         let next = |at: usize| Link::try_new(Arc::clone(&values[at])).unwrap();
         let kept = Retained::new(next(0));

@@ -8,7 +8,7 @@ mod shards;
 
 use self::doubled::Doubled;
 use self::shards::Shards;
-use super::buckets::growing::Chunks;
+use super::buckets::growing::Pieces;
 use super::whole::sweep::NewValues;
 use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Mutex, RwLock};
@@ -47,7 +47,7 @@ pub(in crate::table) struct Mirror {
     pub(in crate::table) taking: Mutex<()>,
     /// The mirror, if there is one. It is replaced only while no thread reads it: by a thread that holds the growth
     /// mutex and, except the first time, all stripes.
-    pub(in crate::table) words: RwLock<Option<TryBox<Chunks>>>,
+    pub(in crate::table) words: RwLock<Option<TryBox<Pieces>>>,
 }
 
 /// The removal mutex, and the latest [sweep](super::whole::sweep).

@@ -31,7 +31,7 @@ fn a_default_builder_is_that_of_the_type() {
 
 /// A constructor that does not return an error panics with its message.
 #[test]
-fn what_cannot_be_built_is_a_panic() {
+fn a_filter_that_cannot_be_built_is_a_panic() {
     fn panics<T>(build: impl FnOnce() -> T + UnwindSafe, expected: &Error) {
         let Err(payload) = catch_unwind(build) else { panic!("{expected}") };
         assert_eq!(payload.downcast_ref::<String>(), Some(&expected.to_string()));

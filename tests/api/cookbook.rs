@@ -116,6 +116,25 @@ fn the_costs_of_growing_counters() {
     assert!(words.contains(&stated), "not in the cookbook: {stated}");
 }
 
+/// The page of the crate is short: without its code, and without the targets of links, it has 2,000 words.
+#[test]
+fn the_page_of_the_crate_has_2000_words() {
+    let source = include_str!("../../src/lib.rs");
+    let mut code = false;
+    let lines = source.lines().filter_map(|line| line.strip_prefix("//!")).filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        !(code || fence)
+    });
+    let page: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let mut links = page.split("](");
+    let first = links.next().unwrap().to_owned();
+    let text = links.fold(first, |text, rest| text + rest.split_once(')').unwrap().1);
+    let is_word = |word: &&str| word.contains(char::is_alphanumeric);
+    let words = text.split([' ', '\n', '|']).filter(is_word).count();
+    assert!((1500..=2000).contains(&words), "{words} words");
+}
+
 /// The README is short and complete: the hosting site shows the lines that rustdoc would hide.
 #[test]
 fn the_readme_has_900_words_and_no_hidden_lines() {

@@ -39,7 +39,7 @@ impl io::Read for &'static Cause {
 }
 
 #[test]
-fn what_the_messages_are_put_together_from() {
+fn messages_contain_their_numbers_and_names() {
     static FULL: Error = Error::Full;
     static GONE: Cause = Cause("the network is gone", Some(&Cause("a cable was cut", None)));
     let read = Snapshot::read_from(&GONE);
@@ -99,15 +99,15 @@ fn what_the_messages_are_put_together_from() {
         (per_key(3, 1, None), "that grows is not built for 3 values per key"),
         (generations(0, 256, None), "needs the number of its generations"),
         (generations(16, 8, Some("Fp9x7")), "2 to 8 generations, and 16 were requested: Fp9x7 has"),
-        (generations(2, 0, Some("Fp16x4")), "no room for the generations of such a filter: Fp16x4"),
-        (Error::AboveMaxCapacity { wanted: 9, max_capacity: 8 }, "grows to 8 items, and 9 need"),
+        (generations(2, 0, Some("Fp16x4")), "no room for generations: Fp16x4 has"),
+        (Error::AboveMaxCapacity { wanted: 9, max_capacity: 8 }, "grows to 8 items, and 9 were"),
         (Error::AboveCapacity { wanted: 9, capacity: 8 }, "for 8 items has no figures for 9:"),
         (
             Error::UnknownLayout { encoding: 9, fingerprint_bits: 16, slots: 4 },
             "4 fingerprints of 16 bits in a bucket, in encoding 9",
         ),
-        (Error::WrongLen { stated: 9, found: 8 }, "states 9 slots in use"),
-        (Error::WrongLen { stated: 9, found: 8 }, "there are 8: the checksums match"),
+        (Error::WrongLen { stated: 9, found: 8 }, "doubled entries) is 9"),
+        (Error::WrongLen { stated: 9, found: 8 }, "8 were found: the checksums match"),
         (Error::OtherLayout { other: "Fp16x4", filter: "Fp12x5" }, "is Fp16x4 and not Fp12x5"),
         (Error::OtherSize { slots: 9, other: 8 }, "fixed size with 9 and 8 slots"),
         (Error::MergedRateTooHigh { one_in: 33 }, "would be 1 in 33 when the filter is full"),
@@ -173,7 +173,7 @@ fn refused<L: Storage>(bytes: &[u8]) -> Error {
 }
 
 #[test]
-fn what_the_errors_of_restoring_tell_to_do_works() {
+fn the_advice_of_errors_of_restoring_works() {
     let filter: Filter<Fixed<Fp16x4>> = CuckooFilter::with_capacity_and_hasher(100, HASHER);
     let grows = CuckooFilter::builder().hasher(HASHER).max_capacity(1000).build().unwrap();
     filter.insert("egg").unwrap();

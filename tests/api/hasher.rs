@@ -104,7 +104,7 @@ fn the_keyed_hash_is_siphash_1_3() {
 
 /// Filters of each type can be read again with their key, and with no other: restored, as a view, and merged.
 #[test]
-fn what_has_a_key_comes_back_with_it_alone() {
+fn a_filter_with_a_key_is_restored_with_this_key_alone() {
     let key: [u8; 16] = random(59).random();
     let (hasher, mut other) = (KeyedHashBuilder::new(key), key);
     other[15] ^= 0x80;
@@ -154,7 +154,7 @@ fn what_has_a_key_comes_back_with_it_alone() {
 /// Filters of each type that have no hasher can be read again without one, restored and as a view, and not with a
 /// hasher; and a filter that has a hasher cannot be read without it.
 #[test]
-fn what_was_hashed_elsewhere_comes_back_without_a_hasher() {
+fn a_filter_of_hashes_is_restored_without_a_hasher() {
     let hashes: Vec<u64> = hashes(77).take(500).collect();
     let items = Prehashed::slice(&hashes);
     let (egg, stable) = (Prehashed(7), StableHashBuilder::default());
@@ -200,7 +200,7 @@ fn what_was_hashed_elsewhere_comes_back_without_a_hasher() {
 /// With a known seed, trials find a key that is taken for another one. With a secret key, the same two keys are told
 /// apart.
 #[test]
-fn what_collides_under_a_known_seed_does_not_under_a_secret_key() {
+fn items_that_collide_under_a_known_seed_do_not_under_a_secret_key() {
     fn with_item<S: BuildHasher>(hasher: S, item: &str) -> CuckooFilter<Fp16x4, S> {
         let filter = CuckooFilter::with_capacity_and_hasher(1, hasher);
         filter.insert(item).expect("room");

@@ -20,7 +20,7 @@ macro_rules! with_type {
 
 of_each_layout!(it_is_that_of_the_layout);
 
-of_each_growing_layout!(what_grows_is_that_of_the_layout);
+of_each_growing_layout!(a_filter_grows_if_its_layout_does);
 
 #[test]
 fn the_layouts_of_the_crate() {
@@ -51,7 +51,7 @@ fn it_is_that_of_the_layout(layout: Layout) {
     coucal_reference::for_each_layout!(with_type [layout check]);
 }
 
-fn what_grows_is_that_of_the_layout(layout: Layout) {
+fn a_filter_grows_if_its_layout_does(layout: Layout) {
     fn check<L: GrowingLayout>(layout: Layout) {
         let filter = CuckooFilter::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
         let filter = filter.build().expect("memory");

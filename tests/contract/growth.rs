@@ -20,7 +20,7 @@ const FIRST_BUCKETS: usize = 128;
 
 of_each_growing_layout! {
     no_size_is_needed
-    what_a_maplet_can_reach
+    sizes_that_a_maplet_can_reach
     the_maximum_capacity_is_reached
     the_load_stays_at_the_target
     reserved_room_is_enough
@@ -339,7 +339,7 @@ fn the_capacity_grows_and_stays() {
 
 /// A filter does not grow for an item that it already has, and a removal does not make it smaller.
 #[test]
-fn what_stores_nothing_lets_nothing_grow() {
+fn inserts_that_store_nothing_do_not_grow_the_table() {
     let filter = default_layout().growing(100, 10_000);
     let insert = |hash: &u64| filter.insert_if_absent(&Prehashed(*hash)) == Ok(true);
     let stored: Vec<u64> = hashes(1).take(5000).filter(insert).collect();
@@ -353,7 +353,7 @@ fn what_stores_nothing_lets_nothing_grow() {
 
 /// Maplets with values of any length state the capacity that they can reach, and reach it. At that size one in four of
 /// their slots in use is doubled, and they are full soon after.
-fn what_a_maplet_can_reach(layout: Layout) {
+fn sizes_that_a_maplet_can_reach(layout: Layout) {
     for bits in 1..=layout.longest_values() {
         let builder = layout.maplets(bits).growable().capacity(1);
         let maplet = builder.build().expect("memory for a test");

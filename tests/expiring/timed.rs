@@ -40,7 +40,7 @@ fn timed(generations: u32) -> Seen {
 /// had lasted and the time during which nobody had them. They behave as a filter that was never saved, whatever the
 /// clock of the new process says.
 #[test]
-fn what_is_remembered_at_each_time() {
+fn items_that_are_remembered_at_each_time() {
     let mut random = random(1);
     let each = [2, 3, 10].into_iter().flat_map(|generations| [(generations, 0), (generations, 3)]);
     for (generations, restarts) in each {

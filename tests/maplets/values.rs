@@ -18,7 +18,7 @@ of_each_layout! {
 
 of_each_growing_layout! {
     doubled_entries_of_each_value_are_counted
-    what_was_doubled_is_taken_for_another_pair
+    a_doubled_pair_is_taken_for_another_pair
     values_leave_beside_writers_while_it_grows
     values_change_beside_writers_while_it_grows
     hostile_numbers_of_doubled_entries
@@ -239,7 +239,7 @@ fn is_exact_without_values(maplet: &dyn Subject, is_saved: bool) {
 /// A doubled entry is removed, or gets another value, as a false positive: the table cannot know that the entry is not
 /// an item of its own. Then it counts too few pairs. But its snapshot can be restored, and it is exact again when these
 /// values are removed.
-fn what_was_doubled_is_taken_for_another_pair(layout: Layout) {
+fn a_doubled_pair_is_taken_for_another_pair(layout: Layout) {
     // The values are so long that a new entry knows four bits beyond its bucket.
     let value_bits = layout.bits - 9;
     for (is_removed, is_restored) in [(false, false), (false, true), (true, false), (true, true)] {

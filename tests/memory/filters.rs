@@ -97,7 +97,7 @@ fn growth_allocates_what_it_says(layout: Layout) {
 
 /// A growing filter is small as long as it holds little, whatever its maximum is.
 #[test]
-fn what_has_not_grown_is_small() {
+fn a_filter_that_has_not_grown_is_small() {
     const MOST: usize = 2 << 10;
     let filter = GrowableCuckooFilter::new();
     assert!(filter.memory_bytes() <= MOST, "{} bytes", filter.memory_bytes());

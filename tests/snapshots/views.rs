@@ -160,7 +160,7 @@ fn figures() {
 
 /// Bytes that a view refuses, also one that trusts them; `hostile` has more for one that does not.
 #[test]
-fn what_is_no_view() {
+fn bytes_that_are_not_a_view_are_an_error() {
     let [filter, maplet] = [0, 3].map(|value_bits| {
         Kind { layout: default_layout(), grows: false, value_bits }.build(0, 1000)
     });

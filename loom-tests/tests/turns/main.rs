@@ -675,7 +675,7 @@ mod order {
     }
 
     #[test]
-    fn what_stores_nothing_orders_nothing_after_it() {
+    fn an_operation_that_stores_nothing_orders_nothing_after_it() {
         fn full() -> Filter {
             let filter = Filter::with_capacity_and_hasher(1, StableHashBuilder::default());
             (0..100_u32).find(|item| filter.insert(item).is_err()).expect("it is full at last");
@@ -700,7 +700,7 @@ mod order {
     }
 
     #[test]
-    fn what_finds_nothing_is_ordered_after_nothing() {
+    fn a_lookup_that_finds_nothing_is_ordered_after_nothing() {
         let seconds: [fn(&Filter) -> bool; 7] = [
             |filter| !filter.contains(&2),
             |filter| filter.count(&2) == 0,

@@ -38,7 +38,7 @@ pub struct Figures {
     /// The memory of the filter with the given number of items, in bytes. The filter takes no more than this, except
     /// for these parts:
     ///
-    /// * The [stash](crate#what-finds-no-room), which has few items or none, unless
+    /// * The [stash](crate#the-stash), which has few items or none, unless
     ///   [`stashed_share`](Self::stashed_share) says otherwise.
     /// * In a growing maplet or expiring filter, up to 48 bytes for each value (or generation) of which splits have
     ///   doubled an entry (72 after merges), and a few KB.

@@ -25,7 +25,7 @@ impl<L: Layout, S> Builder<Fixed<L>, S> {
     ///
     /// The two buckets of an item must have room for all its copies. So the table gets more free slots: it holds its
     /// [capacity](Self::capacity), counted in copies, at a lower load. Without this call, a filter of items with three
-    /// copies each [stashes](crate#what-finds-no-room) one copy in nine. (This call does the same as
+    /// copies each [stashes](crate#the-stash) one copy in nine. (This call does the same as
     /// [`values_per_key`](Self::values_per_key) of a maplet.)
     ///
     /// In a growing filter, the number of free slots follows from the [target load](Self::target_load), not from a
@@ -197,7 +197,7 @@ impl CuckooFilter {
 }
 
 impl<S> CuckooFilter<Fp16x4, S> {
-    /// The same as [`with_capacity`](CuckooFilter::with_capacity), with this hasher.
+    /// Builds a filter as [`with_capacity`](CuckooFilter::with_capacity) does, with this hasher.
     ///
     /// # Panics
     ///
@@ -318,7 +318,7 @@ impl GrowableCuckooFilter {
 }
 
 impl<S> GrowableCuckooFilter<Fp16x4, S> {
-    /// The same as [`new`](GrowableCuckooFilter::new), with this hasher.
+    /// Builds a filter as [`new`](GrowableCuckooFilter::new) does, with this hasher.
     ///
     /// # Panics
     ///
@@ -339,7 +339,7 @@ impl<S> GrowableCuckooFilter<Fp16x4, S> {
         built(GrowableCuckooFilter::builder().hasher(hasher).build())
     }
 
-    /// The same as [`with_capacity`](GrowableCuckooFilter::with_capacity), with this hasher.
+    /// Builds a filter as [`with_capacity`](GrowableCuckooFilter::with_capacity) does, with this hasher.
     ///
     /// # Panics
     ///

@@ -118,7 +118,7 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     /// [layout](crate::Layout).
     ///
     /// The two buckets of a key must have room for all its values. So for keys with several values, a table needs more
-    /// free slots. Otherwise many pairs are [stashed](crate#what-finds-no-room), and a stashed pair costs more memory
+    /// free slots. Otherwise many pairs are [stashed](crate#the-stash), and a stashed pair costs more memory
     /// and time than free slots. The [capacity](Self::capacity) still counts pairs. With this call, the maplet gets the
     /// load at which its table and its stash together take the least memory for this capacity. In the default layout,
     /// with values of 6 bits:

@@ -110,7 +110,8 @@ impl Turns {
         self.take_locked_unless(|| None::<()>);
     }
 
-    /// As `take_locked`. `unchanged` returns the answer of the operation if it changes nothing now, else `None`.
+    /// Takes a turn as `take_locked` does. `unchanged` returns the answer of the operation if it changes nothing now,
+    /// else `None`.
     pub(crate) fn take_locked_unless<A: PartialEq>(&self, unchanged: impl Fn() -> Option<A>) {
         self.take_for(|| if self.clearing.load(Ordering::Relaxed) { None } else { unchanged() });
         self.wait_for(|| Some(()));
@@ -190,7 +191,8 @@ impl Turns {
         self.take_to_store_unless(|| None::<()>)
     }
 
-    /// As `take_to_store`. `unchanged` returns the answer of the operation if it changes nothing now, else `None`.
+    /// Takes a turn as `take_to_store` does. `unchanged` returns the answer of the operation if it changes nothing now,
+    /// else `None`.
     pub(crate) fn take_to_store_unless<A: PartialEq>(
         &self,
         unchanged: impl Fn() -> Option<A>,
@@ -223,7 +225,7 @@ impl Turns {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// If `has_found` returns true, this thread sees everything that others have published.
+    /// Makes this thread see everything that others have published, if `has_found` returns true.
     pub(crate) fn acquire_if(&self, has_found: impl FnOnce() -> bool) {
         if is_unwinding() || self.asking.load(Ordering::Relaxed) || !has_found() {
             return;
@@ -311,6 +313,8 @@ fn is_unwinding() -> bool {
     std::thread::panicking()
 }
 
+/// Checks that the calling thread runs in a model.
+///
 /// # Panics
 ///
 /// Outside of a model.

@@ -21,26 +21,26 @@ use crate::table::placing::entry::{NoValues, Shape, Values};
 use crate::table::placing::geometry::{Geometry, Key};
 use crate::table::placing::{Extent, GrowingPlacing, OUT_OF_CACHE_BUCKETS, Sizes, common_mask};
 
-/// The number of buckets in a chunk, as an exponent of 2: a chunk has 8 KiB. (For 16 KiB, jemalloc takes 20.) One
-/// bucket in models, so that a model's table gets chunks while it grows.
-const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
+/// The number of buckets in a piece, as an exponent of 2: a piece has 8 KiB. (For 16 KiB, jemalloc takes 20.) One
+/// bucket in models, so that a model's table gets pieces while it grows.
+const PIECE_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 
-/// Words in chunks, which are allocated as growth reaches them and never move. Before the first chunk is whole, a
+/// Words in pieces, which are allocated as growth reaches them and never move. Before the first piece is whole, a
 /// longer array replaces the words.
-pub(in crate::table) type Chunks = PieceArray<CHUNK_SHIFT>;
+pub(in crate::table) type Pieces = PieceArray<PIECE_SHIFT>;
 
 /// The factor by which the array that replaces a short array of words is longer: this, or a power of this if many
-/// buckets come at once. If it were then longer than half a chunk, it is a whole chunk instead.
+/// buckets come at once. If it were then longer than half a piece, it is a whole piece instead.
 const LENGTHENING: u64 = 4;
-/// The next slab has the words of the table, divided by this number. So a table with slabs of several chunks has about
+/// The next slab has the words of the table, divided by this number. So a table with slabs of several pieces has about
 /// a 64th more words than it needs, at most. A table of fewer than `SLABS * SHORTEST_SLAB` words gets one
-/// chunk at a time.
+/// piece at a time.
 const SLABS: u64 = 64;
-/// Words in the shortest slab of several chunks: 128 KiB. For a slab of this length, allocators get memory from the
+/// Words in the shortest slab of several pieces: 128 KiB. For a slab of this length, allocators get memory from the
 /// system for this slab alone, and give it back when the slab is freed.
 const SHORTEST_SLAB: u64 = 1 << 14;
 /// Words in the longest slab that is added for growth: 32 MiB. glibc maps a slab of this length whatever was freed
-/// before. The places of its chunks are written in some microseconds.
+/// before. The places of its pieces are written in some microseconds.
 const LONGEST_SLAB: u64 = 1 << 22;
 
 /// Buckets whose number can grow.
@@ -73,7 +73,7 @@ pub(in crate::table) struct ReadByLookups {
     pub(in crate::table) stripes: Retained<Stripes>,
     pub(in crate::table) versions: Retained<Versions>,
     /// A word is added before the extent that reaches it is published, so no thread reads a missing word.
-    words: Chunks,
+    words: Pieces,
 }
 
 impl<V: Values> GrowingBuckets<V> {
@@ -86,7 +86,7 @@ impl<V: Values> GrowingBuckets<V> {
     }
 
     #[inline]
-    pub(in crate::table) fn chunks(&self) -> &Chunks {
+    pub(in crate::table) fn pieces(&self) -> &Pieces {
         &self.changing.read.words
     }
 
@@ -151,7 +151,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
         let grew_short = is_short(initial) && initial < buckets;
         let reach = if grew_short { next_reach(initial, buckets, max_buckets) } else { buckets };
         let control = Control::try_new(stripes_with(reach, max_buckets), max_buckets)?;
-        let words = Chunks::new();
+        let words = Pieces::new();
         words.try_reach(reach as usize)?;
         let ring = layout.ring_bits(values.bits());
         let changing = TryBox::try_new(GrowthState {
@@ -205,13 +205,13 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
 
     #[inline]
     fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy {
-        let words = self.chunks().view();
+        let words = self.pieces().view();
         move |bucket| words.word(bucket)
     }
 
     #[inline]
     fn words_at<const N: usize>(&self, buckets: [usize; N]) -> [&AtomicU64; N] {
-        self.chunks().view().words(buckets)
+        self.pieces().view().words(buckets)
     }
 
     /// Requests nothing in small tables: finding the buckets twice would cost more than it gains.
@@ -221,7 +221,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
         if extent.buckets() < OUT_OF_CACHE_BUCKETS {
             return;
         }
-        let words = self.chunks().view();
+        let words = self.pieces().view();
         for position in [key.first, key.second] {
             let bucket = extent.bucket(position);
             // Always true. A check that cannot panic leaves a batch more registers.
@@ -237,7 +237,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
     }
 
     fn reached(&self) -> usize {
-        self.chunks().len()
+        self.pieces().len()
     }
 
     fn heap_bytes(&self) -> usize {
@@ -250,7 +250,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
 
     fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64 {
         // Follows growth step by step.
-        let mut reached = Chunks::len_for(initial);
+        let mut reached = Pieces::len_for(initial);
         let (mut words, mut slabs) = (reached, 1);
         let mut stripes = stripes_with(initial, max_buckets);
         let mut of_control = of_kept_control(stripes, max_buckets);
@@ -266,11 +266,11 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
             }
             // Short words that are replaced stay allocated.
             let kept = if is_short(reached) { 0 } else { reached };
-            reached = Chunks::len_for(next);
+            reached = Pieces::len_for(next);
             words += reached - kept;
             slabs += missing.div_ceil(LONGEST_SLAB);
         }
-        let of_words = words.saturating_mul(8).saturating_add(Chunks::bytes_beside(reached, slabs));
+        let of_words = words.saturating_mul(8).saturating_add(Pieces::bytes_beside(reached, slabs));
         of_words.saturating_add(of_control + size_of::<GrowthState>() as u64)
     }
 
@@ -293,7 +293,7 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
     }
 
     fn is_short(&self) -> bool {
-        self.chunks().is_short()
+        self.pieces().is_short()
     }
 
     #[inline]
@@ -304,13 +304,13 @@ impl<V: Values> Buckets for GrowingBuckets<V> {
 
 /// Returns whether this number of words is a short array, which longer words replace.
 fn is_short(words: u64) -> bool {
-    words < Chunks::PIECE_LEN as u64
+    words < Pieces::PIECE_LEN as u64
 }
 
 /// Returns the number of buckets to allocate words for, when `reached` buckets have words and `buckets` buckets need
 /// them.
 pub(in crate::table) fn next_reach(reached: u64, buckets: u64, max_buckets: u64) -> u64 {
-    let piece = Chunks::PIECE_LEN as u64;
+    let piece = Pieces::PIECE_LEN as u64;
     let more = if is_short(reached) {
         // A table that gets many buckets at once has one of the lengths of a table that gets them one by one.
         let lengths =
@@ -325,9 +325,9 @@ pub(in crate::table) fn next_reach(reached: u64, buckets: u64, max_buckets: u64)
     max_buckets.min(buckets.max(more))
 }
 
-/// Returns the number of stripes of a table with memory for `buckets` buckets: it has memory for whole chunks.
+/// Returns the number of stripes of a table with memory for `buckets` buckets: it has memory for whole pieces.
 pub(in crate::table) fn stripes_with(buckets: u64, max_buckets: u64) -> usize {
-    Control::stripes(Chunks::len_for(buckets), max_buckets)
+    Control::stripes(Pieces::len_for(buckets), max_buckets)
 }
 
 /// Returns the bytes of `stripes` stripes and their versions, as retained values.
@@ -410,7 +410,7 @@ mod tests {
 
     /// Two tables of any sizes, with short rings: after a merge, the items of both are found.
     #[test]
-    fn what_is_merged_is_found() {
+    fn merged_pairs_are_found() {
         let mut random = random(7);
         for round in 0..400 {
             let extra_bits = 1 + round % 3;

@@ -174,7 +174,7 @@ impl ReadVersion<'_> {
         self.counter.load(Ordering::Relaxed) == self.number()
     }
 
-    /// As `validate`, for a lookup that has also read the stash. Called after that.
+    /// Returns whether the version is unchanged, for a lookup that has also read the stash. Called after that.
     #[inline]
     pub(in crate::table) fn validate_with_stash(self) -> bool {
         // Relaxed: as in `validate`. The same holds for the loads of the cells.

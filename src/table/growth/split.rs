@@ -46,7 +46,8 @@ const UNEVEN_MARGIN: f64 = 0.04;
 
 /// The number of slots that a stashed entry counts for when a table decides whether to grow.
 const SLOTS_OF_STASHED: f64 = 16.0;
-/// The most slots that all stashed entries together count for beyond their own number, as a share of the slots in use.
+/// The maximum number of slots that all stashed entries count for in addition to their own number, as a share of the
+/// slots in use.
 /// If a key has hundreds of values, growth would not help most of its stashed entries.
 const MOST_OF_STASHED: f64 = 0.35;
 
@@ -173,7 +174,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     }
 
     /// Grows until the table has room for `items` items, or as far as it can. Inserts up to `items` then split nothing.
-    /// Returns whether the table has room: if it does not grow any more, up to the load at which inserts fail.
+    /// Returns whether the table has room. A table that does not grow any more has room up to the load at which inserts
+    /// fail.
     pub(crate) fn grow_for(self, items: usize) -> Result<bool, NoMemory> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(true);
@@ -231,7 +233,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         self.split_buckets(splitting, most)
     }
 
-    /// As `split`, however many entries are doubled.
+    /// Splits as `split` does, however many entries are doubled.
     pub(in crate::table) fn split_buckets(
         self,
         splitting: &mut Splitting<'_>,
@@ -279,15 +281,15 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let most = self.max_buckets();
         let reach = next_reach(growing.reached() as u64, buckets as u64, most) as usize;
         let stripes = stripes_with(reach as u64, most);
-        if growing.chunks().is_short() {
+        if growing.pieces().is_short() {
             return self.try_widen(growing, stripes, Some(reach));
         }
         if stripes > self.stripes().len() {
             self.try_widen(growing, stripes, None)?;
         }
-        // A mirror has each chunk that the table has.
+        // A mirror has each piece that the table has.
         self.reach_in_mirror(reach)?;
-        growing.chunks().try_reach(reach)
+        growing.pieces().try_reach(reach)
     }
 
     /// Splits a run of buckets, of which the first is the one at the cursor. Calls `count_doubled` with each entry that
@@ -324,7 +326,7 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 
     /// Requests the words and the stripe that a run from this bucket on will write first.
     fn prefetch_run(self, growing: &GrowingBuckets<B::Values>, extent: Extent, first: usize) {
-        let words = growing.chunks().view();
+        let words = growing.pieces().view();
         let both = [first, first + extent.stride()].into_iter();
         self.stripes().prefetch([self.stripes().stripe(first)]);
         self.stripes().prefetch(both.filter(|&at| at < words.len()).map(|at| words.word(at)));

@@ -64,7 +64,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
         let Control { stripes, versions } = Control::try_new(stripes, self.max_buckets())?;
         let (stripes, versions) = (Link::try_new(stripes)?, Link::try_new(versions)?);
-        let longer = words.map(|words| growing.chunks().try_longer(words)).transpose()?;
+        let longer = words.map(|words| growing.pieces().try_longer(words)).transpose()?;
         let (read, old) = (&growing.changing.read, self.versions());
         let locked = self.lock_all();
         self.count_in(&stripes.value);
@@ -72,7 +72,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let count = versions.value.len();
         versions.value.take_over(old, |version| self.any_stashed_of(version, count));
         if let Some(longer) = longer {
-            growing.chunks().lengthen(longer);
+            growing.pieces().lengthen(longer);
         }
         read.versions.replace(versions);
         old.retire();

@@ -78,8 +78,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.change_each_prepared(items, key, |_| {}, change)
     }
 
-    /// As `change_each`. Just before each call, it requests the words of the item [`PREFETCH_DISTANCE`] places ahead,
-    /// and calls `prepare` for the item [`SEARCH_DISTANCE`] places ahead.
+    /// Calls `change` as `change_each` does. Before each call, requests the words of the item [`PREFETCH_DISTANCE`]
+    /// places ahead, and calls `prepare` for the item [`SEARCH_DISTANCE`] places ahead.
     #[inline]
     fn change_each_prepared<Q>(
         self,

@@ -151,7 +151,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         new
     }
 
-    /// As `insert_if_absent`, for one of the ways to reject duplicates.
+    /// Stores the item as `insert_if_absent` does, by one of the ways to reject duplicates.
     // Always inlined: the way to reject duplicates is known at compile time.
     #[inline(always)]
     pub(in crate::table) fn insert_absent(
@@ -453,7 +453,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.last_hop_locked(&locked, hop, [from, to], key, duplicates)
     }
 
-    /// As `last_hop`, while the stripes are held. `from` and `to` are the buckets of the hop under them.
+    /// Makes the last hop while the stripes are held. `from` and `to` are the buckets of the hop under them.
     fn last_hop_locked<G>(
         self,
         locked: &Locked<'_, G>,

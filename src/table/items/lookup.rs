@@ -28,7 +28,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         self.contains_by::<KEY>(key)
     }
 
-    /// As `contains`, but in a maplet the value counts, too.
+    /// Looks the item up as `contains` does, but in a maplet the value counts, too.
     #[inline(always)]
     pub(crate) fn contains_pair(self, key: Key) -> bool {
         self.contains_by::<PAIR>(key)
@@ -42,7 +42,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         found
     }
 
-    /// As `contains`, or with `WITH_VALUE` as `contains_pair`, as a part of another operation.
+    /// Looks the item up as `contains` does, or with `WITH_VALUE` as `contains_pair`, as a part of another operation.
     #[inline(always)]
     pub(in crate::table) fn contains_now<const WITH_VALUE: bool>(self, key: Key) -> bool {
         let version = self.versions().read(self.geometry().version_group(key));
@@ -164,7 +164,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Read { key, buckets, words }
     }
 
-    /// As `read_valid`, for some places whose buckets were `buckets` some time ago.
+    /// Reads as `read_valid` does, for some places whose buckets were `buckets` some time ago.
     #[inline(always)]
     pub(in crate::table) fn read_valid_from<const N: usize>(
         self,

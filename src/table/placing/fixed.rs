@@ -64,7 +64,7 @@ impl<V: Values> Placing for FixedPlacing<V> {
         Place { position: bucket.number as u64, entry: Entry::fingerprint(slot.bits()) }
     }
 
-    /// Any entry may be in any bucket. In a maplet, each slot in use must have a fingerprint below its value.
+    /// Accepts every entry in every bucket. In a maplet, each slot in use must have a fingerprint below its value.
     #[inline]
     fn is_valid<F: Encoding>(_: Geometry, bucket: Bucket<Self>, word: F) -> bool {
         bucket.below().is_none_or(|below| word.each_has(below))

@@ -246,7 +246,7 @@ mod tests {
 
     /// The bits that an entry knows give as many bits of its other position, and the version group.
     #[test]
-    fn what_is_known_of_one_position_is_known_of_the_other() {
+    fn bits_known_of_one_position_are_known_of_the_other() {
         let geometry = growing((1 << 12) - 1);
         for hash in 0..1000 {
             let key = geometry.key(hash);

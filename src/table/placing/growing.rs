@@ -293,7 +293,8 @@ impl<V: Values> Placing for GrowingPlacing<V> {
         Some(Bucket::at(placement, extent.bucket(position ^ difference)))
     }
 
-    /// By two extents of one level, the slots of a bucket are read alike if the bucket tells as many bits by both.
+    /// Compares two extents: in one level, the slots of a bucket are read alike if the bucket tells as many bits by
+    /// both.
     #[inline]
     fn read_alike(a: Bucket<Self>, b: Bucket<Self>) -> bool {
         let read = |by: Bucket<Self>| (by.number, by.level(), by.told_bits());
@@ -361,7 +362,8 @@ impl<V: Values> Placing for GrowingPlacing<V> {
         F::only(read.words, Bucket::sought(read, Some(below)))
     }
 
-    /// If the item is itself an entry, then an entry that knows more bits does not match it.
+    /// Finds the longest entry in each word. (If the item is itself an entry, then an entry that knows more bits does
+    /// not match it.)
     #[inline]
     fn longest<F: Encoding>(read: Read<F, Self>) -> [Option<Found>; 2] {
         let level = read.buckets[0].level();

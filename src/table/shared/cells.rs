@@ -104,7 +104,7 @@ pub(in crate::table) struct Match {
     pub(in crate::table) copies: usize,
 }
 
-/// What a cell holds after a change of all values.
+/// The content of a cell after a change of all values.
 pub(in crate::table) struct Changed {
     pub(in crate::table) at: usize,
     /// The entry, as in [`CellWords`] without the number of copies.
@@ -242,7 +242,7 @@ impl Array<'_> {
     /// Lowers the number of copies of the entry in a cell to `copies`.
     fn set_fewer_copies(self, at: usize, copies: usize, order: Ordering) {
         let first = self.packing.with_copies(self.first(at), copies);
-        self.set_first(at, first.expect("fewer fit"), order);
+        self.set_first(at, first.expect("a smaller number of copies fits"), order);
     }
 
     /// Stores an entry in a cell that holds none, or that holds the same entry with another number of copies or
@@ -448,7 +448,7 @@ impl Cells {
         marks_of(hash) & !head.load(Ordering::SeqCst) != 0
     }
 
-    /// As `marks_lack`, but also reads the cells if the marks prove nothing.
+    /// Returns `true` as `marks_lack` does, and also where the cells prove it.
     #[inline(always)]
     pub(in crate::table) fn lacks(&self, key: Place) -> bool {
         self.marks_lack(key) || self.cells_lack(key.position, key.entry)
@@ -472,7 +472,7 @@ impl Cells {
         lengths.try_for_each(|entry| self.scan_length(lines, entry, query, &mut found))
     }
 
-    /// As `scan`, but only for entries as long as `entry`.
+    /// Scans as `scan` does, but only entries as long as `entry`.
     #[inline]
     fn scan_length(
         &self,
@@ -749,8 +749,8 @@ impl<'a> Writer<'a> {
         self.shrink();
     }
 
-    /// As `forget_way`, after any number of entries were taken out. If there is not enough memory, marks stay that are
-    /// no longer needed.
+    /// Updates all lines as `forget_way` does one, after any number of entries were taken out. If there is not enough
+    /// memory, marks stay that are no longer needed.
     pub(in crate::table) fn forget_ways(&mut self) {
         let array = self.array();
         self.cells.update_passing(array, 0, array.lines);

@@ -370,7 +370,7 @@ impl DoubledOf {
         &mut self.sorted
     }
 
-    /// As [`Splitting::change_values`]. Allocates nothing.
+    /// Changes the values as [`Splitting::change_values`] does. Allocates nothing.
     fn change_values(&mut self, changed: impl Fn(u32) -> Option<u32>) -> Counts {
         let mut forgotten = Counts::default();
         self.in_order();

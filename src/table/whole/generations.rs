@@ -162,8 +162,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self.insert_stamped_slow(key.places()[0])
     }
 
-    /// Gives the item the present stamp, if it has an older stamp, or is stashed, or must kick. Repeats what the
-    /// success of another thread has overtaken. See [`Key`] for the argument.
+    /// Gives the item the present stamp, if (a) it has an older stamp, (b) it is stashed, or (c) its insert must kick.
+    /// Starts over if another thread has changed the entry meanwhile. See [`Key`] for the argument.
     #[inline(never)]
     fn insert_stamped_slow(self, place: Place) -> Result<bool, InsertError> {
         let key = self.geometry().key_of(place);

@@ -3,7 +3,7 @@
 //! **Invariant:** from step 3 on, each word of the mirror is equal to the word of the table whenever its stripe is not
 //! held.
 //!
-//! 1. Publish a mirror: a zero for each word of the table. A thread that adds a chunk of words to a growing table adds
+//! 1. Publish a mirror: a zero for each word of the table. A thread that adds a piece of words to a growing table adds
 //!    it to the mirror first.
 //! 2. For each stripe: lock it and set its flag `recording`. From then on, a writer stores each word of that stripe in
 //!    the table and in the mirror.
@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::layout::Encoding;
 use crate::sync::memory::{NoMemory, TryBox, try_with_capacity};
 use crate::sync::{self, AtomicU64, MutexGuard, Ordering, fence};
-use crate::table::buckets::growing::Chunks;
+use crate::table::buckets::growing::Pieces;
 use crate::table::buckets::stripes::Stripes;
 use crate::table::placing::Sizes;
 use crate::table::shared::cells::CellWords;
@@ -89,7 +89,7 @@ type Held<'a> = (MutexGuard<'a, ()>, Splitting<'a>);
 impl<B: Buckets> Recording<'_, B> {
     /// Ends the recording: returns the table at this instant, and the mirror, which is no longer in use. Clears the
     /// flags. Calls `also` at the instant.
-    fn stop(&mut self, also: impl FnOnce()) -> (Result<Image, NoMemory>, Option<TryBox<Chunks>>) {
+    fn stop(&mut self, also: impl FnOnce()) -> (Result<Image, NoMemory>, Option<TryBox<Pieces>>) {
         let table = self.table;
         // With the removal mutex, because the counts of doubled entries fit the entries of the table at the end of a
         // sweep or of a merge, and not in the middle. With the growth mutex, because a thread that adds words uses the
@@ -170,7 +170,7 @@ impl<B: Buckets> State<B> {
         let held = is_short.then(|| self.hold());
         let splitting = (!is_short).then(|| self.shared.doubled.lock());
         // All words that the table has now. A thread that adds words from now on adds them to the mirror as well.
-        let mirror = TryBox::try_new(Chunks::new())?;
+        let mirror = TryBox::try_new(Pieces::new())?;
         mirror.try_reach(self.buckets.reached())?;
         let present = self.present();
         *self.shared.mirror.words.write() = Some(mirror);
@@ -195,7 +195,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// Calls `with` with the mirror, which is there, and returns the result.
-    fn with_mirror<R>(&self, with: impl FnOnce(&Chunks) -> R) -> R {
+    fn with_mirror<R>(&self, with: impl FnOnce(&Pieces) -> R) -> R {
         with(self.shared.mirror.words.read().as_deref().expect("the mirror exists"))
     }
 
@@ -220,7 +220,7 @@ impl<B: Buckets> State<B> {
 
     /// Copies every word to the mirror, when the flags of all stripes are set. Later splits store the words of their
     /// new buckets in the mirror themselves.
-    fn copy_into(&self, mirror: &Chunks) {
+    fn copy_into(&self, mirror: &Pieces) {
         let (present, words, copies) = (self.present(), self.buckets.words(), mirror.view());
         for first in (0..present).step_by(BLOCK) {
             let block = first..present.min(first + BLOCK);
@@ -411,7 +411,7 @@ mod tests {
     fn growth_ends_where_the_mirror_has_no_memory() {
         const FIRST: usize = 1 << 12;
         let table = Table::<Fp16x4, GrowingBuckets>::try_new(FIRST, 1 << 16).unwrap();
-        let mut words = Chunks::new();
+        let mut words = Pieces::new();
         words.memory = FIRST;
         words.try_reach(FIRST).unwrap();
         *table.shared.mirror.words.write() = Some(TryBox::try_new(words).unwrap());
@@ -448,7 +448,7 @@ mod tests {
     /// While an entry moves, it may be counted twice or nowhere. So the count of doubled entries is limited while all
     /// stripes are held: then nothing moves.
     #[test]
-    fn what_is_doubled_is_limited_between_two_moves() {
+    fn doubled_entries_are_limited_between_two_moves() {
         let table = Table::<Fp16x4, GrowingBuckets>::try_new(64, 64).unwrap();
         (0..100).for_each(|hash| table.insert(table.key(hash)).unwrap());
         let doubled = Counts::of_slots(100);
@@ -472,7 +472,7 @@ mod tests {
         assert_eq!((table.doubled(), table.len()), (doubled, 0));
     }
 
-    /// For tables with more segments than stripes; the growing ones have several chunks.
+    /// For tables with more segments than stripes; the growing ones have several pieces.
     #[test]
     fn restored_stripes_count_their_own_buckets() {
         fn check<B: Buckets<Values = NoValues> + 'static>(first: usize, max_buckets: usize) {

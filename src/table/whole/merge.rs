@@ -48,7 +48,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                 }
             }
         }
-        // The image does not tell which of its entries are doubled: the same share of them was added as of all entries.
+        // The image does not tell which of its entries are doubled. So the same share of them counts as added as of
+        // all entries.
         let share = |doubled: u64| {
             (u128::from(doubled) * u128::from(added.min(entries))) / u128::from(entries.max(1))
         };
@@ -110,8 +111,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// Inserts the copies of an entry, doubled until its parts know as many bits as their buckets tell: all parts, or
-    /// none. Returns how many slots and entries of the stash they take that are not counted as doubled: 0 if each part
+    /// Inserts all copies of an entry, or none. Doubles the entry until its parts know as many bits as their buckets
+    /// tell. Returns how many slots and entries of the stash they take that are not counted as doubled: 0 if each part
     /// is a further copy of an entry in the stash.
     fn insert_parts(
         self,
@@ -305,7 +306,7 @@ mod tests {
 
     /// Another thread removes one of two parts before both are taken back: then neither is counted any more.
     #[test]
-    fn what_others_remove_of_doubled_entries_is_not_counted() {
+    fn doubled_entries_that_others_remove_are_not_counted() {
         let table = Table::<Fp16x4, GrowingBuckets>::try_new(32, 1 << 16).unwrap();
         let level = table.buckets.common_bits();
         table.grow_to(2 << level).unwrap();
@@ -339,7 +340,7 @@ mod tests {
     /// A table that began with fewer buckets has entries that know fewer bits than all entries must know here. They are
     /// doubled until they know as many.
     #[test]
-    fn what_is_merged_knows_as_much_as_all_entries() {
+    fn merged_entries_know_as_much_as_all_entries() {
         let [from, into] = [2, 32].map(|first| {
             let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp16x4::ID, first, 1 << 10) };
             Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap()
@@ -361,7 +362,7 @@ mod tests {
     /// Growth beside a merge begins another level, at which a new slot knows more bits. The merge takes back the slots
     /// from before that.
     #[test]
-    fn what_knows_as_much_as_slots_did_is_taken_back() {
+    fn entries_that_know_as_much_as_slots_did_are_taken_back() {
         let table = Table::<Fp16x4, GrowingBuckets>::try_new(64, 1 << 10).unwrap();
         let least = table.buckets.known_bits();
         let items = (1..50).map(|hash| table.key(geometry::mix(hash)).even());
@@ -380,7 +381,7 @@ mod tests {
     /// An image with doubled entries is merged again and again. Each time all of its copies are counted, and those of
     /// its entries that found a place of their own. A copy that is taken back is not counted.
     #[test]
-    fn what_a_merge_adds_to_doubled_entries() {
+    fn a_merge_adds_to_doubled_entries() {
         // A new entry knows one bit beyond its bucket.
         let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp16x4::ID, 32, 1 << 10) };
         let [from, others, into] =

@@ -19,14 +19,14 @@ use crate::table::shared::doubled::Counts;
 use crate::table::stash::Copied;
 use crate::table::{Buckets, Stashed, Table, prefix};
 
-/// Returns this share of a number: `part` of `whole`, all at most.
+/// Returns `number * part / whole`, where a `part` above `whole` counts as `whole`.
 fn share_of(number: u64, part: u64, whole: u64) -> u64 {
     let whole = whole.max(1);
     (u128::from(number) * u128::from(part.min(whole)) / u128::from(whole)) as u64
 }
 
-/// Returns how many items were missing if `missing` of `copies` copies were, of which `doubled` are not items of their
-/// own: 0 only if none was missing.
+/// Converts `missing` of `copies` copies to a number of items; `doubled` of the copies are not items of their own.
+/// Returns 0 only if `missing` is 0.
 fn missing_items(missing: u64, copies: u64, doubled: u64) -> u64 {
     share_of(missing, copies.saturating_sub(doubled), copies).max(missing.min(1))
 }
@@ -85,8 +85,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         removed.saturating_sub(doubled.copies.saturating_sub(self.doubled().copies))
     }
 
-    /// Estimates how many entries of the buckets are doubled: of the parts of an entry, all but one are. (Few doubled
-    /// entries are in the stash.)
+    /// Estimates how many entries of the buckets are doubled. Of the parts of one entry, all except one count. (Few
+    /// doubled entries are in the stash.)
     fn doubled_seen(self) -> f64 {
         let places = (0..self.present()).flat_map(|bucket| self.places_in(bucket));
         places.map(|place| 1.0 - self.share_of_item(place)).sum()

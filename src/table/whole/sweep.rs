@@ -387,7 +387,7 @@ mod tests {
     /// While an entry moves, it may be counted twice or nowhere. So the count of doubled entries is limited while all
     /// stripes are held: then nothing moves.
     #[test]
-    fn what_is_doubled_is_limited_between_two_moves() {
+    fn doubled_entries_are_limited_between_two_moves() {
         let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
         let table = &Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
         for hash in (0..100).map(geometry::mix) {

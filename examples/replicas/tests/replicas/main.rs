@@ -213,7 +213,7 @@ fn a_server_that_lost_its_log_is_noticed() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn wrong_arguments_are_said() {
     let server = Server::start(DURABLE);
     let run = |arguments: &str| {
         let with_password = server.url().replace("//", "//:wrong@");

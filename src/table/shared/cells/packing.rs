@@ -76,7 +76,7 @@ fn copies_in_one_word(behind: u32) -> u32 {
     behind.min(63)
 }
 
-/// In models as the model says.
+/// Returns the number that the model has set, or 63 if there is no room for it.
 #[cfg(coucal_model)]
 fn copies_in_one_word(behind: u32) -> u32 {
     let copies = crate::sync::machine::copies_in_one_word();
