@@ -163,7 +163,8 @@ pub enum Error {
         layout: &'static str,
         /// The requested number of bits per value. 0 if none was requested.
         value_bits: u32,
-        /// The maximum number of bits per value in this layout. 0 if the layout stores no values.
+        /// The maximum number of bits per value in this layout. 0 if the layout stores no values in a maplet that grows
+        /// with neither a capacity nor a maximum.
         max: u32,
         /// The maximum number of bits per value in this layout, for a maplet with a capacity or a maximum. It is above
         /// `max` only if the requested maplet grows and has neither a capacity nor a maximum.
@@ -190,13 +191,14 @@ pub enum Error {
     /// The number of generations was not set, or is out of range, or the layout has no room for it.
     ///
     /// Request between 2 and `max` [generations](crate::Builder::generations), or build the filter with the layout
-    /// `other`.
+    /// `other`. A growing filter with neither a capacity nor a maximum has room only for so few generations that growth
+    /// does not end early.
     GenerationsOutOfRange {
         /// The requested number. 0 if none was requested.
         generations: u32,
         /// The greatest number in this layout, for a filter that grows or has a fixed size, as requested. 0 if the
-        /// layout has no room for generations. If the requested number is not between 2 and 256: 256, whatever the
-        /// layout.
+        /// layout has no room for generations in a filter that grows with neither a capacity nor a maximum. If the
+        /// requested number is not between 2 and 256: 256, whatever the layout.
         max: u32,
         /// The layout with the shortest fingerprints that has room for the requested number, if it is another layout.
         other: Option<&'static str>,
@@ -357,7 +359,8 @@ pub enum Error {
     /// The two filters of a merge, or of another set operation, are of fixed size, and have different numbers of slots.
     /// (Growing filters may have any sizes.)
     ///
-    /// Build both for the same capacity, and for the same [values per key](crate::Builder::values_per_key), if set.
+    /// Build both for the same capacity, and for the same [values per key](crate::Builder::values_per_key) or [copies
+    /// per item](crate::Builder::copies_per_item), if set.
     OtherSize {
         /// The number of slots of this filter.
         slots: usize,
@@ -544,7 +547,7 @@ impl fmt::Display for Error {
             ),
             Self::GenerationsOutOfRange { generations, max, other } => {
                 match max {
-                    0 => f.write_str("this layout has no room for generations: ")?,
+                    0 => f.write_str("without a `capacity` or a `max_capacity`, this layout has no room for generations: ")?,
                     _ => write!(
                         f,
                         "this expiring filter may have 2 to {max} generations, and {generations} were requested: "

@@ -155,7 +155,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// The same, and [`Error::TrailingBytes`] if other bytes follow the snapshot.
+    /// The same (except [`Error::Io`]), and [`Error::TrailingBytes`] if other bytes follow the snapshot.
     ///
     /// # Examples
     ///

@@ -150,7 +150,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
 
     /// Sets the maximum number of bytes of a [snapshot](crate#snapshots) of the filter, as [`Figures::snapshot_bytes`]
     /// counts them: the size of the packet, block or page that must hold the snapshot. Stashed items are not included.
-    /// Each of them takes 16 bytes, but a filter of fixed size with distinct items has none, or very few.
+    /// Each of them takes 16 bytes, but a filter of fixed size with distinct items has none, or very few. Nor are
+    /// the counts of [doubled](crate::growth#doubled-entries) entries: up to 24 bytes in a growing filter, and 24 for
+    /// each value or generation that has one in other growing types.
     ///
     /// This call takes the place of a [capacity](Self::capacity), as [`memory_bytes`](Self::memory_bytes) does. If both
     /// are given, the filter keeps both bounds.
@@ -443,7 +445,7 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut printed = f.debug_struct("Builder");
         let Expiry { generations, period, items, .. } = self.expiry;
-        if generations > 0 {
+        if self.request.expires {
             printed
                 .field("generations", &generations)
                 .field("period", &period)

@@ -1358,8 +1358,8 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     /// # Errors
     ///
     /// [`Error::AboveMaxCapacity`] and [`Error::OutOfMemory`], in the cases that
-    /// [`CuckooFilter::reserve`](crate::CuckooFilter::reserve) lists. [`Error::Full`] if the filter has grown as far as
-    /// it can and has no room for these items.
+    /// [`CuckooFilter::reserve`](crate::CuckooFilter::reserve) lists. [`Error::WindowFull`] if the filter has grown as
+    /// far as it can and has no room for these items.
     ///
     /// # Examples
     ///
@@ -1372,7 +1372,10 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn reserve(&self, additional: usize) -> Result<(), Error> {
-        self.inner.reserve(additional)
+        self.inner.reserve(additional).map_err(|error| match error {
+            Error::Full => Error::WindowFull,
+            error => error,
+        })
     }
 }
 
@@ -1486,7 +1489,7 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`restore`](Self::restore), and [`Error::TrailingBytes`].
+    /// Those of [`restore`](Self::restore) (except [`Error::Io`]), and [`Error::TrailingBytes`].
     ///
     /// # Examples
     ///

@@ -173,7 +173,8 @@ impl<L: Storage, S> Filter<L, S> {
     ///
     /// Takes no lock if the item is in one of its buckets and no thread is moving it. Otherwise it waits for other
     /// threads that write to the stripes of its two buckets; where something is stashed, also for those that write to
-    /// the stash: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// the stash. If it adds the item, it also waits as [`insert`](Self::insert) does: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -439,8 +440,8 @@ impl<L: Storage, S> Filter<L, S> {
     ///
     /// As with `insert_if_absent`, do not remove from a filter that this method fills. The batch is not atomic. For
     /// each item that is absent or that a thread is moving, the call waits for other threads that write to the stripes
-    /// of its two buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock between two
-    /// items.
+    /// of its two buckets. If it adds the item, it also waits as [`insert`](Self::insert) does: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). It holds no lock between two items.
     ///
     /// # Errors
     ///
@@ -483,7 +484,8 @@ impl<L: Storage, S> Filter<L, S> {
     /// from a filter that this method fills.
     ///
     /// For each item that is absent or that a thread is moving, the call waits for other threads that write to the
-    /// stripes of its two buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// stripes of its two buckets. If it adds the item, it also waits as [`insert`](Self::insert) does: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -619,7 +621,7 @@ impl<L: Storage, S> Filter<L, S> {
 
         /// Returns the number of stored items, each copy counted. It is exact while no thread writes. While other
         /// threads write, it may miss their operations, and each kick that is under way may add or subtract one.
-        /// During a `merge` or an `unmerge` of a growing filter, it may also be wrong by the number of
+        /// During a `merge`, an `unmerge` or an `intersect` of a growing filter, it may also be wrong by the number of
         /// [doubled](crate::growth#doubled-entries) copies.
         ///
         /// Takes no lock. It adds up one counter for each stripe (a group of buckets): at most 4,096 counters.

@@ -745,7 +745,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Adds each pair of a key and a value, in order, until one fails. An equal pair that is there already stays, as
     /// with [`insert`](Self::insert).
     ///
-    /// The batch is not atomic: it is one call of `insert` for each pair, and waits as such a call does.
+    /// The batch is not atomic: it is one call of `insert` for each pair, and waits as such a call does. (There are no
+    /// batches of `contains_key`, `insert_if_absent`, `insert_pair_if_absent` and `update_or_insert`: call them in a
+    /// loop.)
     ///
     /// # Errors
     ///
@@ -1451,7 +1453,7 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`restore`](Self::restore), and [`Error::TrailingBytes`].
+    /// Those of [`restore`](Self::restore) (except [`Error::Io`]), and [`Error::TrailingBytes`].
     ///
     /// # Examples
     ///

@@ -226,12 +226,16 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// * Those of a [filter](Builder::build).
+    /// * Those of a [filter](Builder::build), except [`Error::ValuesPerKeyOutOfRange`].
     /// * [`Error::GenerationsOutOfRange`] if the [number of generations](Self::generations) is not set or does not fit
     ///   into the layout.
     /// * [`Error::NoTime`] if the [period](Self::every) is zero, or if a clock is set without a period.
     /// * [`Error::ItemsPerGenerationOutOfRange`] if the [number of items](Self::every_items) is 0, or too large for a
     ///   filter that [forgets the oldest items](Self::forget_oldest_when_full).
+    ///
+    /// # Panics
+    ///
+    /// On `wasm32-unknown-unknown`, if [`every`](Self::every) is set without a [`clock`](Self::clock).
     ///
     /// # Examples
     ///
@@ -270,6 +274,10 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// Those of [`build`](Self::build), except [`Error::OutOfMemory`] and [`Error::ItemsPerGenerationOutOfRange`].
     /// [`Error::AboveCapacity`] if `items` is more than the filter holds, or [`Error::AboveMaxCapacity`] if the filter
     /// grows.
+    ///
+    /// # Panics
+    ///
+    /// As [`build`](Self::build).
     ///
     /// # Examples
     ///
@@ -431,9 +439,9 @@ impl ExpiringCuckooFilter {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use coucal::GrowableExpiringCuckooFilter;
+    /// use coucal::ExpiringCuckooFilter;
     ///
-    /// let builder = GrowableExpiringCuckooFilter::builder().generations(10);
+    /// let builder = ExpiringCuckooFilter::builder().capacity(10_000).generations(10);
     /// let seen = builder.every(Duration::from_secs(60)).build()?;
     /// assert!(seen.insert("egg")?);
     /// # Ok::<(), coucal::Error>(())
