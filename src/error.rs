@@ -147,8 +147,8 @@ pub enum Error {
     RateOutOfReach {
         /// When the filter is full, one in `one_in` absent items is a false positive of this layout, rounded down. If
         /// no layout reaches the requested rate, `one_in` is that of the layout with the lowest rate. A filter of fixed
-        /// size is full at its capacity. A growing filter is full at its maximum capacity, or with 2^40 items if it has
-        /// no maximum.
+        /// size is full at its capacity. A growing filter is full at its maximum capacity. Without one, it is full with
+        /// 2^40 items, or where growth ends because of long values.
         one_in: u64,
         /// The smallest layout that reaches the rate, if any does.
         other: Option<&'static str>,
@@ -578,7 +578,7 @@ impl fmt::Display for Error {
             ),
             Self::AboveMaxCapacity { wanted, max_capacity } => write!(
                 f,
-                "the filter grows to {max_capacity} items, and {wanted} were requested: \
+                "the filter grows to {max_capacity} items, and room for {wanted} was requested: \
                  build one with a larger `max_capacity`"
             ),
             Self::Io { message, .. } => write!(f, "the snapshot could not be read: {message}"),

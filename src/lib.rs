@@ -62,8 +62,8 @@
 //! | what you know | constructor |
 //! |---|---|
 //! | the number of items | `CuckooFilter::with_capacity(n)` |
-//! | the same; no panics | `CuckooFilter::builder().capacity(n).build()?` |
 //! | and a hasher | `CuckooFilter::with_capacity_and_hasher(n, hasher)` |
+//! | the number; no panics | `CuckooFilter::builder().capacity(n).build()?` |
 //! | the rate: the smallest [layout](AnyLayout) | `CuckooFilter::with_capacity_and_rate(n, rate)?` |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?` |
 //! | nothing: it [grows](#growth) | `GrowableCuckooFilter::new()` |
@@ -235,7 +235,7 @@
 //!
 //! | operation | waits for |
 //! |---|---|
-//! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody; rarely, [`get`](CuckooMaplet#what-blocks) of a maplet and [`age`](ExpiringCuckooFilter#what-blocks) of an expiring filter |
+//! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody (except, rarely, [`get`](CuckooMaplet#what-blocks) and [`age`](ExpiringCuckooFilter#what-blocks): two locks, and the allocator) |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
 //! | an insert that splits buckets of a growing filter, `reserve` | also other splits, the beginning and the end of a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |
@@ -336,8 +336,8 @@ mod readme {}
 /// # let (file, any_file) = (&bytes[..], &any[..]);
 /// # let minute = std::time::Duration::from_secs(60);
 /// CuckooFilter::with_capacity(n);
-/// CuckooFilter::builder().capacity(n).build()?;
 /// CuckooFilter::with_capacity_and_hasher(n, hasher);
+/// CuckooFilter::builder().capacity(n).build()?;
 /// CuckooFilter::with_capacity_and_rate(n, rate)?;
 /// CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?;
 /// GrowableCuckooFilter::new();

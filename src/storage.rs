@@ -167,7 +167,7 @@ impl GrowingLayout for Fp32x2 {}
 /// 0.012, and `Fp12x5` for 0.011.
 ///
 /// For a growing filter, it chooses among the layouts that [can grow](GrowingLayout). The rate is then the rate at the
-/// maximum capacity, or at 2<sup>40</sup> items without a maximum.
+/// maximum capacity. Without one, it is the rate at 2<sup>40</sup> items, or where growth ends because of long values.
 ///
 /// Without a rate, it chooses the default layout, [`Fp16x4`](crate::Fp16x4). For a maplet with values that are too long
 /// for this layout, it chooses the smallest layout that stores them. For a growing

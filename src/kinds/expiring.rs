@@ -160,8 +160,8 @@ struct Ended {
 ///
 /// With [`every_items`](crate::Builder::every_items), a generation ends after `items` new items: "remember the last ten
 /// thousand" is one line, too. If one thread inserts, item by item, the filter remembers at least the last
-/// (N - 1) · `items` new items, and at most N · `items` of them. A batch counts its new items after every 256 items, or
-/// after every `items` items if that is less: so with batches, both numbers may be wrong by up to one such part.
+/// (N - 1) · `items` new items, and at most N · `items` of them. A batch counts its new items after every 256 items,
+/// and also after every `items` items if that is less: so with batches, both numbers may be wrong by up to that number.
 ///
 /// An item that is inserted again within the window moves to the present generation, and does not count as new. So with
 /// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest

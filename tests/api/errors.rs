@@ -100,7 +100,10 @@ fn messages_contain_their_numbers_and_names() {
         (generations(0, 256, None), "needs the number of its generations"),
         (generations(16, 8, Some("Fp9x7")), "2 to 8 generations, and 16 were requested: Fp9x7 has"),
         (generations(2, 0, Some("Fp16x4")), "no room for generations: Fp16x4 has"),
-        (Error::AboveMaxCapacity { wanted: 9, max_capacity: 8 }, "grows to 8 items, and 9 were"),
+        (
+            Error::AboveMaxCapacity { wanted: 9, max_capacity: 8 },
+            "grows to 8 items, and room for 9",
+        ),
         (Error::AboveCapacity { wanted: 9, capacity: 8 }, "for 8 items has no figures for 9:"),
         (
             Error::UnknownLayout { encoding: 9, fingerprint_bits: 16, slots: 4 },

@@ -13,8 +13,8 @@ use crate::common::{
 
 /// The maximum number of bytes that a filter has besides its words: locks, counters, versions, and itself.
 const MOST_BESIDES: usize = 48 << 10;
-/// The bytes that growth allocates at once for a part of the table.
-const PART: usize = 16 << 10;
+/// The bytes that growth allocates at once for a slab of the table.
+const SLAB: usize = 16 << 10;
 /// The number of buckets with which a filter begins if no size is given.
 const FIRST_BUCKETS: usize = 128;
 
@@ -164,7 +164,7 @@ fn stays_at(layout: Layout, target: f64, subject: &dyn Subject, from: usize) {
 
 /// The default layout in large tables, from a million items on: the load is at most a hundredth of a percentage point
 /// below the target, and an item takes at most 21.9 bits, where 22 are promised. The bytes besides the words are the
-/// locks and versions, one part of the table that is not in use yet, and the list of the parts.
+/// locks and versions, one slab of the table that is not in use yet, and the list of addresses.
 #[test]
 fn bits_per_item_in_large_filters() {
     const BATCH: usize = 64;
@@ -187,7 +187,7 @@ fn bits_per_item_in_large_filters() {
     assert!(most_bits <= 21.9, "{most_bits}");
     let words = 8 * (filter.slots() / 4);
     let besides = filter.memory_bytes() - words;
-    assert!(besides <= MOST_BESIDES + PART + words / 64 + words / 512, "{besides}");
+    assert!(besides <= MOST_BESIDES + SLAB + words / 64 + words / 512, "{besides}");
 }
 
 /// From nothing to 2^24 items in a long run, with the shortest cores or nearly so: no insert is refused, at most one

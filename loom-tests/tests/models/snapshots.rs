@@ -111,11 +111,11 @@ growing_models! {
         => [split(1), remove(goes)] || [snapshot([stays])], 21_000, 3;
     two_snapshots_beside_a_split: [x, y] = both_go::<L>()
         => [split(1)] || [snapshot([x, y])] || [snapshot([x, y])], 49_000, 2;
-    // One thread splits twice, and another takes two snapshots. Each chunk is one bucket: where a snapshot begins, it
-    // adds the chunks that the table has to its mirror, while the splitting thread adds the next.
+    // One thread splits twice, and another takes two snapshots. Each piece is one bucket: where a snapshot begins, it
+    // adds the pieces that the table has to its mirror, while the splitting thread adds the next.
     two_snapshots_beside_two_splits: [x, y] = both_go::<L>()
         => [split(1), split(1)] || [snapshot([x, y]), snapshot([x, y])], 10_000, 2;
-    // The mirror gets six chunks and three more; its directory is replaced several times, by either thread.
+    // The mirror gets six pieces and three more; its directory is replaced several times, by either thread.
     snapshot_beside_splits_of_a_longer_table: [goes, stays] = with(
         Growing::<L>::growable(4, 16).split(2), [(6, 3), (2, 1)], |s, items| s.store(2, &items),
     ) => [split(2), split(1)] || [snapshot([goes, stays])], 8500, 2;

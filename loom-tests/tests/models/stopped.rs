@@ -33,7 +33,7 @@ models! {
 }
 
 growing_models! {
-    // It moves two of three items: a chunk allocated, two locks of stripes, two words and the extent stored, two
+    // It moves two of three items: a piece allocated, two locks of stripes, two words and the extent stored, two
     // versions bumped.
     splitter_stopped_at_each_step = stopped_at_each_step(8, STEPS_IF_GROWING, || {
         let buckets = [(2, 1), (2, 1), (1, 0), (0, 1)];
@@ -247,7 +247,7 @@ fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
     });
 }
 
-/// A chunk takes long to be allocated, for the table or for the mirror of a snapshot. The snapshot may wait for it, but
+/// A piece takes long to be allocated, for the table or for the mirror of a snapshot. The snapshot may wait for it, but
 /// not with all stripes locked: an insert does not wait.
 fn insert_beside_a_snapshot_and_an_allocation<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);

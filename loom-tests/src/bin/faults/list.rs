@@ -488,13 +488,13 @@ pub const FAULTS: &[Fault] = faults! {
         replace "stripe.lock.lock()" with "Some(())" => SNAPSHOT_AND_INSERT;
 
     // Snapshots: the instant.
-    stop: "all stripes are held while another thread adds a chunk to the mirror"
+    stop: "all stripes are held while another thread adds a piece to the mirror"
         replace "self.held.take().unwrap_or_else(|| table.hold())"
         with "self.held.take().unwrap_or_else(|| { \
             let own = crate::table::shared::doubled::Doubled::try_new(true, Default::default()).ok().unwrap(); \
             (table.lock_removing(), Box::leak(Box::new(own)).lock()) })"
         => "stopped::insert_beside_a_snapshot_and_an_allocation";
-    try_reach: "a chunk is added to the table and not to the mirror"
+    try_reach: "a piece is added to the table and not to the mirror"
         without "self.reach_in_mirror(reach)?;" => SNAPSHOT_AND_SPLIT;
     stop: "the flags stay set at the end of a snapshot"
         without "locked.stop_recording();" => SNAPSHOT_AND_INSERT;
