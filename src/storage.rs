@@ -227,7 +227,8 @@ impl GrowingLayout for AnyLayout {}
 /// | [`Fp32x2`](crate::Fp32x2) | 69 % | 75 % |
 ///
 /// [`Builder::target_load`](crate::Builder::target_load) sets another target, and
-/// [`Builder::max_capacity`](crate::Builder::max_capacity) a maximum. Without one, growth ends at 2<sup>44</sup> slots.
+/// [`Builder::max_capacity`](crate::Builder::max_capacity) a maximum. Without one, growth ends just below
+/// 2<sup>44</sup> slots.
 ///
 /// # Examples
 ///

@@ -120,7 +120,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// If keys have several values, say how many with [`values_per_key`](crate::Builder::values_per_key). Then a maplet of
 /// fixed size has more slots for its capacity, stashes fewer pairs, and takes less memory in all. With three values per
-/// key it stashes 2 of 1,000 pairs; without this call it stashes one in nine. You can also choose a layout with more
+/// key it stashes 1 of 1,000 pairs; without this call it stashes one in nine. You can also choose a layout with more
 /// slots per bucket.
 ///
 /// A growing maplet keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. For values

@@ -126,7 +126,7 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     /// | values per key | load | bits per pair | bits per pair without the call | stashed pairs | stashed pairs without the call |
     /// |---|---|---|---|---|---|
     /// | 1 | 96 % | 16.8 | 16.8 | 0 | 0 |
-    /// | 2 | 87 % | 18.6 | 22 | 0 | 4.2 % |
+    /// | 2 | 87 % | 18.5 | 22 | 0 | 4.2 % |
     /// | 3 | 68 % | 24 | 27 | 0.1 % | 11 % |
     /// | 4 | 59 % | 29 | 37 | 1.3 % | 15 % |
     /// | 8 | 46 % | 55 | 57 | 20 % | 36 % |
