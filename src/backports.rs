@@ -1,7 +1,7 @@
 //! Functions of the standard library that this crate's minimum version of Rust does not have, under the names that they
 //! have there.
 //!
-//! When `rust-version` in `Cargo.toml` is no less than the version beside a function, the function goes.
+//! Delete a function when `rust-version` in `Cargo.toml` is at least the version in its comment.
 
 use bytemuck::Pod;
 

@@ -129,12 +129,12 @@ pub struct Growth {
     pub(crate) max_core_bits: u32,
 }
 
-/// The minimum number of bits of the core of a slot in a growing table. The two buckets of an entry differ in one of as
-/// many ways as there are cores: with seven cores, kicks would reach only 128 buckets; with fifteen, they reach 2^15.
+/// The minimum number of bits of the core of a slot in a growing table. The core alone decides how the two buckets of
+/// an entry differ: with seven cores, kicks would reach only 128 buckets; with fifteen, they reach 2^15.
 const MIN_CORE_BITS: u32 = 4;
 
-/// The number of ring bits that is always enough: no table with such rings is full because of the entries that splits
-/// have doubled. (Nor is one with one bit less.)
+/// A number of ring bits that is always enough: no table with such rings becomes full because of the entries that
+/// splits have doubled. (One bit less would also be enough.)
 const ENOUGH_RING_BITS: u32 = 9;
 
 impl Properties {

@@ -167,8 +167,8 @@ impl<B: Buckets> State<B> {
     /// Locks the stripes of the buckets of `places`. While they are locked, none of these buckets is split, so the
     /// places stay in their buckets.
     ///
-    /// `buckets` are the buckets of the places a moment ago. Returns the buckets of the places under the locks, which
-    /// read their slots by the extent as it is under the locks. Blocks as [`Stripes::lock`] does.
+    /// `buckets` are the buckets of the places a moment ago. Returns the buckets of the places under the locks: they
+    /// read their slots by the extent as it is then. Blocks while another writer holds one of the stripes.
     #[inline(always)]
     fn lock<const N: usize>(
         &self,

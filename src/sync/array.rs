@@ -131,9 +131,9 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         // Acquire: pairs with the Release in `try_add`. A thread that sees the number of words sees the pointers to
         // them, and their directory or a newer one.
         let len = self.len.load(Ordering::Acquire);
-        // SeqCst: pairs with the store in `lengthen`. A thread that begins after something was stored in the words that
-        // have replaced others reads it there. As an Acquire load it pairs with the Release in `try_add_directory`: the
-        // directory may be newer than the one of that number, and `len` may not cover it yet.
+        // SeqCst: pairs with the store in `lengthen`. A thread that begins after a store into the longer array reads
+        // the longer array. As an Acquire load it pairs with the Release in `try_add_directory`: the directory may be
+        // newer than `len`, which may not cover it yet.
         let places = self.newest.load(Ordering::SeqCst);
         Words { places, len, array: PhantomData }
     }

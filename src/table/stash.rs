@@ -9,8 +9,8 @@
 //! version groups.
 //!
 //! **Invariant:** the stashed entries of an item change only under the stripes of both of its buckets and the mutex of
-//! the shard. The stripes are locked first. (One exception: an entry that came by a merge and knows fewer bits than the
-//! buckets tell matches items of several pairs of buckets. It changes under the stripes of one of these pairs.)
+//! the shard. The stripes are locked first. (One exception: an entry that came by a merge may know fewer bits than the
+//! buckets tell. Such an entry matches items of several pairs of buckets, and changes under the stripes of one pair.)
 //!
 //! * In: store the cell; then bump the version, and set its bit, which says that an entry of the group is stashed.
 //! * Out: if the entry goes back to a bucket, store it there; then bump the version, and clear the bit if no entry of
@@ -23,13 +23,13 @@
 //! only looks whether the bit is set: the insert stores the cell before it sets the bit.
 //!
 //! A lookup reads words before marks and cells: if it reads a word as it is after a removal, it also sees all marks and
-//! cells that were there before the removal. In the other direction, an entry leaves the cells, and then the marks,
+//! cells that were there before the removal. An entry that leaves the stash leaves the cells, and then the marks, only
 //! after the version was bumped.
 //!
 //! **Under one stripe, "not stashed" is certain.** The stashed entries of an item change only under both of its
-//! stripes. So a thread that holds one of them reads the marks and the cells without the mutex, and the answer that
-//! nothing of the item is stashed is certain. So an operation on an item that is not stashed mostly takes no additional
-//! lock, even if other items are stashed.
+//! stripes. So a thread that holds one of these stripes can read the marks and the cells without the mutex: if they
+//! show that nothing of the item is stashed, this is certain. An operation on an item that is not stashed mostly takes
+//! no additional lock, even if other items are stashed.
 //!
 //! **Back to the buckets.** If a removal frees a slot and the same key has another value in the stash, this value goes
 //! back at once. Of the other removals of items whose group has a stashed entry, one in [`REMOVALS_PER_LOOK`] looks at
@@ -233,8 +233,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         if !any_stashed || self.stash_marks_lack(key) {
             return None;
         }
-        // `None`: another item of the group has stashed the first entry of all, and this thread does not see the shards
-        // yet. If an entry of this item were stashed, it would see them: the stripes of the item order that.
+        // `None`: the first entry that was ever stashed belongs to another item of the group, and this thread does not
+        // see the shards yet. If an entry of this item were stashed, this thread would see the shards: the stripes of
+        // the item order that.
         self.cells_of(self.group_of(key)).map(Cells::lock)
     }
 }
@@ -425,10 +426,14 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         writer.take(self.in_shard(group), found, copies);
     }
 
-    /// Takes out of the stash all entries that are there at the call and that both functions accept: `wanted` gets the
-    /// bits, under the mutex of the shard; `goes` gets the entry, first without a lock, and if it accepts the entry,
-    /// again under the locks of the removal. Returns the number of their copies. Takes time in proportion to the size
-    /// of the stash, even if all entries have the same way.
+    /// Takes out of the stash all entries that are there at the call and that both functions accept. Returns the number
+    /// of their copies.
+    ///
+    /// * `wanted` gets the bits of the entry, under the mutex of the shard.
+    /// * `goes` gets the entry, first without a lock. If it accepts the entry, it is called again under the locks of
+    ///   the removal.
+    ///
+    /// Takes time in proportion to the size of the stash, even if all entries have the same way.
     pub(super) fn sweep_stash(
         self,
         wanted: impl Fn(u32) -> bool + Copy,
@@ -462,9 +467,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         taken
     }
 
-    /// Changes the bits of each stashed entry to those that `changed` returns: they differ only in the value. Takes the
-    /// entry out if it returns `None`. Returns the number of copies that it has taken out. An error leaves the stash
-    /// unchanged. The caller holds every stripe.
+    /// Replaces the bits of each stashed entry by those that `changed` returns, which differ only in the value. If
+    /// `changed` returns `None`, takes the entry out. Returns the number of copies that were taken out. An error leaves
+    /// the stash unchanged. The caller holds every stripe.
     pub(super) fn change_stashed(
         self,
         changed: impl Fn(u32) -> Option<u32> + Copy,
@@ -618,8 +623,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Chooses entries of the shard of an item that was removed for which buckets have room now. Chooses none if the
-    /// item's own group has no stashed entry. The choice depends on `number` and on the number of copies in the shard.
+    /// Chooses entries for which a bucket has room now, from the shard of the removed item. Chooses none if the item's
+    /// own group has no stashed entry. The choice depends on `number` and on the number of copies in the shard.
     fn choose_stashed(self, removed: Key, number: u64) -> [Option<Place>; ENTRIES_PER_LOOK] {
         let group = self.group_of(removed);
         let nothing = [None; ENTRIES_PER_LOOK];

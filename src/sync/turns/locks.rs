@@ -39,7 +39,7 @@ impl<T> RwLock<T> {
     }
 }
 
-/// Reports a sleep until another thread has unlocked something, which would never end.
+/// Called before a thread sleeps until another thread unlocks a lock. In a model that sleep would never end.
 ///
 /// # Panics
 ///

@@ -17,10 +17,11 @@
 //!   turn was taken in between; or (b) because the turn changes nothing, now as before, and has the same answer. When a
 //!   thread has come to its turn, loom first lets it go on. So what follows the turn was explored before another thread
 //!   went first. (The thread was *asleep*: Godefroid, "Partial-Order Methods for the Verification of Concurrent
-//!   Systems", 1996.) There the turn was ordered after less than here; so all that may be seen here may be seen there.
+//!   Systems", 1996.) In the execution that was explored first, less was ordered before the turn. So all that may be
+//!   seen in this execution may be seen in that one.
 //!
-//! For this, an operation that may change nothing says twice what it would answer: when its thread has come to its
-//! turn, and when the thread has the turn.
+//! For this, an operation that may change nothing computes its answer twice: when its thread has come to its turn, and
+//! when the thread has the turn.
 //!
 //! loom still notices on what the rest of such an execution depends, and tries that order before the turn.
 

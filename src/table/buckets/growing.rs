@@ -29,8 +29,8 @@ const PIECE_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 /// longer array replaces the words.
 pub(in crate::table) type Pieces = PieceArray<PIECE_SHIFT>;
 
-/// The factor by which the array that replaces a short array of words is longer: this, or a power of this if many
-/// buckets come at once. If it were then longer than half a piece, it is a whole piece instead.
+/// A short array of words is replaced by one that is longer by this factor, or by a power of it if many buckets come at
+/// once. If the new array would be longer than half a piece, it is a whole piece instead.
 const LENGTHENING: u64 = 4;
 /// The next slab has the words of the table, divided by this number. So a table with slabs of several pieces has about
 /// a 64th more words than it needs, at most. A table of fewer than `SLABS * SHORTEST_SLAB` words gets one

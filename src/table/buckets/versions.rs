@@ -181,8 +181,9 @@ impl ReadVersion<'_> {
         self.version != RETIRED && self.counter.load(Ordering::Relaxed) == self.version
     }
 
-    /// Returns whether something of the group is stashed now, after an entry was found in the stash: its insert may not
-    /// have bumped the version yet. If so, each lookup that comes later looks there, until the entry is taken out.
+    /// Returns whether something of the group is stashed now. Called after an entry was found in the stash, since its
+    /// insert may not have bumped the version yet. `true`: each later lookup looks in the stash, until the entry is
+    /// taken out.
     #[inline]
     pub(in crate::table) fn is_still_stashed(self) -> bool {
         // SeqCst: pairs with `read` of later lookups.

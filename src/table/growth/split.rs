@@ -10,9 +10,9 @@
 //! versions sees the extent, and with it the new bucket. Writers compute the buckets of an item again when they hold
 //! the stripes: a bucket whose stripe is held cannot be split.
 //!
-//! Only one thread at a time splits. Another thread that would split goes on instead, unless its item found no room.
-//! The next thread that splits makes up for those that went on. Otherwise the load would rise where many threads
-//! insert, until each insert kicks and waits for room.
+//! Only one thread at a time splits. Another thread that would split skips its split, unless its item found no room.
+//! The next thread that splits makes up for the skipped splits. Otherwise, with many threads that insert, the load
+//! would rise until each insert kicks and waits for room.
 
 use core::array;
 use core::ops::Range;
@@ -46,9 +46,8 @@ const UNEVEN_MARGIN: f64 = 0.04;
 
 /// The number of slots that a stashed entry counts for when a table decides whether to grow.
 const SLOTS_OF_STASHED: f64 = 16.0;
-/// The maximum number of slots that all stashed entries count for in addition to their own number, as a share of the
-/// slots in use.
-/// If a key has hundreds of values, growth would not help most of its stashed entries.
+/// The maximum number of slots that the stashed entries count for beyond one slot each, as a share of the slots in use.
+/// The limit is for keys with hundreds of values: growth would not help most of their stashed entries.
 const MOST_OF_STASHED: f64 = 0.35;
 
 /// Returns the number of slots in use that decides whether a table grows: `in_use`, plus the slots that `stashed`
@@ -64,14 +63,14 @@ fn is_sample_exact(buckets: u64) -> bool {
 }
 
 impl<V: Values> GrowingBuckets<V> {
-    /// Returns the share of slots in use and stashed entries from which on a table is full if its size is not a whole
-    /// number of levels.
+    /// Returns the load, stashed entries included, from which on a table is full if its size is not a whole number of
+    /// levels.
     pub(in crate::table) fn full_load(&self) -> f64 {
         self.target_load() + UNEVEN_MARGIN
     }
 
-    /// Returns the most buckets that are split for a check that finds the load above the target: twice as many as the
-    /// inserts before the next check need, as whole cache lines.
+    /// Returns the maximum number of buckets to split for one check that finds the load above the target. This is twice
+    /// the number that the inserts before the next check need, rounded up to whole cache lines.
     fn most_splits(&self, slots_per_bucket: usize) -> usize {
         let slots = INSERTS_PER_LOAD_CHECK as f64 / self.target_load();
         ((2.0 * slots / slots_per_bucket as f64) as usize).next_multiple_of(SPLITS_PER_LOCK)
@@ -90,8 +89,8 @@ impl<V: Values> GrowingBuckets<V> {
         buckets.next_multiple_of(1 << (buckets / HALTS).ilog2())
     }
 
-    /// Returns the buckets that are split next: at most `most` buckets, the rest of a cache line, the rest of the
-    /// level, and as many as the table may still get.
+    /// Returns the buckets that are split next. The run ends at the end of its cache line, at the end of the level,
+    /// after `most` buckets, or at the maximum size of the table, whichever comes first.
     fn next_run(&self, extent: Extent, most: usize) -> Range<usize> {
         let cursor = extent.cursor();
         let end_of_line = cursor - cursor % SPLITS_PER_LOCK + SPLITS_PER_LOCK;

@@ -81,9 +81,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// Puts more stripes in the place of the old ones if the table has grown beside a snapshot. Called when the
-    /// snapshot has ended. Beside another snapshot the old ones stay until that one has ended, too; without memory for
-    /// more, until the table grows again.
+    /// Replaces the stripes by more of them if the table has grown during a snapshot. Called when the snapshot has
+    /// ended. The old stripes stay in two cases: (a) during another snapshot, until it has ended; (b) if there is no
+    /// memory for more, until the table grows again.
     pub(in crate::table) fn widen_late(self) {
         let Some(growing) = self.buckets.growing() else {
             return;

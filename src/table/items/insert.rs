@@ -1,7 +1,7 @@
 //! Inserts: into a free slot, or along a path of kicks to one.
 //!
-//! **Invariant:** an entry is stored under the stripe of its bucket. An entry that is to be the only one of its item is
-//! stored under the stripes of both of its buckets, and after the item was looked for again under them.
+//! **Invariant:** an entry is stored under the stripe of its bucket. An entry that must be the only one of its item is
+//! stored under the stripes of both of its buckets, and after the item was looked for again under these stripes.
 
 use super::path::{self, FIRST_SEARCH_BUCKETS, MAX_SEARCH_BUCKETS, Node, Search};
 use crate::backports::select_unpredictable;
@@ -222,8 +222,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     /// Inserts an item when the insert may have to kick, or to let the table grow.
     ///
-    /// Returns how the item was stored, that the table holds it, or that too little is known, as in `insert_entry`. See
-    /// [`Key`] for the arguments.
+    /// Returns how the item was stored, [`Attempt::Duplicate`], or [`Attempt::KnowsTooLittle`] (see `insert_entry`).
+    /// See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
     fn insert_slow(
@@ -289,8 +289,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
         let kicked = match path::first_step(&self.buckets, buckets, words) {
             Some((hop, buckets)) => self.last_hop(hop, buckets, key, duplicates),
-            // The other buckets of copies are these two, so the first step was the whole search. Mostly the words hold
-            // no copy, and the check ends sooner.
+            // Both buckets hold only copies, which have no buckets except these two: so the first step was the whole
+            // search. (Mostly the words hold no copy, and the check ends sooner.)
             None if hold_only_copies(read) => Attempt::NoRoom,
             None => self.kick(key, duplicates),
         };

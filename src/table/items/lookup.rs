@@ -1,9 +1,12 @@
 //! Lookups: optimistic, bounded, without a lock.
 //!
-//! **Invariant:** a lookup that finds no entry of its item has read both of its buckets, and the stash if the version
-//! says so, while nothing of its version group was moved; or it has held the stripes of both buckets.
+//! **Invariant:** a lookup that finds no entry of its item has done one of these:
 //!
-//! **Invariant:** what a `contains` has found, each later one finds, until it is removed.
+//! * It has read both buckets of the item, and the stash if the version says so, while nothing of the version group was
+//!   moved.
+//! * It has held the stripes of both buckets.
+//!
+//! **Invariant:** once a `contains` has found an item, each later `contains` finds it, until the item is removed.
 
 use crate::layout::{Candidates, Encoding};
 use crate::sync::Ordering;
@@ -16,7 +19,8 @@ use crate::table::{Buckets, Table};
 /// The number of rounds after which a lookup gives up on a certain answer and says that the item is there.
 const MAX_LOOKUP_ROUNDS: usize = 8;
 
-/// Whether only entries with the value of the item count, in a maplet. In a filter both are the same.
+/// In a maplet, `PAIR` accepts only entries with the value of the item; `KEY` accepts any value. In a filter both are
+/// the same.
 const PAIR: bool = true;
 const KEY: bool = false;
 
@@ -112,8 +116,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// Does the last part of a round, after the words: looks in the stash. `None` as in `look_once`; also if it found
-    /// an entry whose insert is not certain to be seen by later lookups.
+    /// Looks in the stash: the last part of a round, after the words. Returns `None` for the reason given at
+    /// `look_once`, and also if it found an entry whose insert later lookups might not see.
     #[inline]
     fn look_in_stash(self, key: Key, with_value: bool, version: ReadVersion<'_>) -> Option<bool> {
         let held = self.stash_holds(key, with_value)?;

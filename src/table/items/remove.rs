@@ -220,8 +220,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// * whether a lookup that reads this bucket too early could miss an entry there: an entry of the item, or for a
     ///   removal an entry of the key with another value, since `contains` finds either.
     ///
-    /// Called under the lock of the item's other bucket: so no kick takes an entry from there to here and past this
-    /// read. A split can take an entry from this bucket to a new one: then the bucket is read again.
+    /// Called under the stripe of the item's other bucket: so no kick moves an entry from one of the two buckets to the
+    /// other during this read. A split can move an entry from this bucket to a new one: then the bucket is read again.
     // Always inlined: `seen` would pass through memory.
     #[inline(always)]
     fn in_other(
@@ -312,9 +312,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(changed)
     }
 
-    /// Removes up to `copies` entries that a merge has stored for this one: in the stash, or in slots, if they know at
-    /// least `least` bits of their positions. Returns how many copies it has removed, and how many slots and entries of
-    /// the stash they took.
+    /// Removes up to `copies` copies that a merge has stored for this entry: first from the stash, then from slots
+    /// whose entries know at least `least` bits of their positions. Returns the number of removed copies, and the
+    /// number of slots and entries of the stash that they took.
     pub(in crate::table) fn take_back(self, place: Place, copies: u64, least: u32) -> Counts {
         let key = self.geometry().key_of(place);
         let places = key.places();

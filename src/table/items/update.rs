@@ -3,9 +3,9 @@
 //! **Invariant:** a new value is stored under a stripe, where the old value is found again. A first value is inserted
 //! under both stripes of its key, where the key is found to have no value.
 //!
-//! Mostly a key has one value or none, and its buckets are searched once: what the search has seen is still there if
-//! both words are the same under the stripe. So a new value is stored as by the removal of the only entry of an item
-//! ([`change_unchanged`](Table::change_unchanged)), and a first value as by `insert_if_absent`.
+//! Mostly a key has one value or none, and its buckets are searched once: the result still holds if both words are the
+//! same under the stripe. So a new value takes the path of the removal of the only entry of an item
+//! ([`change_unchanged`](Table::change_unchanged)), and a first value takes the path of `insert_if_absent`.
 
 use super::insert::Duplicates;
 use super::remove::Change;

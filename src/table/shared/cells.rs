@@ -504,8 +504,8 @@ impl Cells {
                     if self.second(at) != position {
                         continue;
                     }
-                    // The cell may have been used again between the two loads. Whoever stores another second word has
-                    // taken the entry out before: so now the first word has no copies, or is that of the new entry.
+                    // The cell may have been used again between the two loads. A writer takes the entry out before it
+                    // stores another second word: so now the first word has no copies, or is that of the new entry.
                     first = load();
                 }
                 if is_held(first) {
@@ -731,9 +731,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Updates the heads after an entry was taken out: determines again which ways pass the lines that its way has
-    /// passed, and which marks the line needs at which its way begins. Changes nothing if another entry of its key and
-    /// length lies in its line or behind it: such an entry needs the same marks, and its way passes the same lines.
+    /// Updates the heads after an entry was taken out: recomputes which ways pass the lines that its way has
+    /// passed, and the marks of the line where its way begins. Skips both if another entry of its key and length lies
+    /// in its line or behind it: that entry needs the same marks, and its way passes the same lines.
     pub(in crate::table) fn forget_way(&mut self, found: Match) {
         let array = self.array();
         // The name of the entry is still in its cell.
@@ -830,10 +830,10 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Returns what each cell holds after a change of all values, in the order of the cells: `changed` returns the new
-    /// bits of an entry, or `None` if the entry is taken out. Of entries that become equal, the first has the copies of
-    /// all, and the others are left out. Allocates all memory that [`change`](Self::change) needs. Returns `Full` if an
-    /// entry would have more than [`MAX_COPIES`].
+    /// Returns the new contents of the cells for a change of all values, in the order of the cells. `changed` returns
+    /// the new bits of an entry, or `None` if the entry is taken out. If entries become equal, the first one gets the
+    /// copies of all, and the others are left out. Allocates all memory that [`change`](Self::change) needs. Returns
+    /// `Full` if an entry would have more than [`MAX_COPIES`].
     pub(in crate::table) fn plan_changes(
         &self,
         changed: impl Fn(u32) -> Option<u32>,
@@ -1084,13 +1084,13 @@ impl Cells {
         }
     }
 
-    /// Stores for each of `count` lines from `first` on which ways pass it, exactly. Before the call, the head of a
-    /// line must name at least the ways that pass the line.
+    /// Updates the heads of `count` lines from `first` on, so that each names exactly the ways that pass its line.
+    /// Before the call, each head must name at least these ways.
     ///
     /// A line is named by its distance from `first`. A way may go around the end of the array: so a line may be counted
-    /// a second time, with a larger distance. The second loop goes through the lines backwards. For each eighth,
-    /// `begins` has the least distance at which a way begins that ends behind the present line. If this distance is not
-    /// behind the line, a way of the eighth passes the line.
+    /// a second time, with a larger distance. The second loop goes through the lines backwards. `begins` has a distance
+    /// for each eighth: of the ways that end behind the present line, the least distance at which one begins. If this
+    /// distance is not behind the line, a way of the eighth passes the line.
     fn update_passing(&self, array: Array<'_>, first: usize, count: usize) {
         let mut begins = [usize::MAX; 8];
         let line_at = |distance: usize| (first + distance) & array.mask();

@@ -51,7 +51,7 @@ impl Counts {
         Self { copies, entries }
     }
 
-    /// Returns by how much each number is greater than that of `other`; 0 if it is not.
+    /// Subtracts each number of `other`, saturating at 0.
     pub(crate) fn beyond(self, other: Self) -> Self {
         let copies = self.copies.saturating_sub(other.copies);
         Self { copies, entries: self.entries.saturating_sub(other.entries) }
@@ -75,9 +75,9 @@ impl SubAssign for Counts {
 /// A value, and the counts of its doubled entries.
 pub(crate) type Counted = (u32, Counts);
 
-/// The counts of doubled entries, of each value; in a filter all entries have the value 0. Where an item gets another
-/// value, one copy gets it, too. So the doubled copies of a value are always the copies with this value, less the items
-/// with it.
+/// The counts of doubled entries for each value; in a filter all entries have the value 0. When an item gets another
+/// value, one copy gets that value, too. So the number of doubled copies of a value is always the number of copies with
+/// this value, minus the number of items with it.
 #[derive(Default)]
 pub(crate) struct DoubledOf {
     sorted: Vec<Counted>,
@@ -223,8 +223,8 @@ impl Splitting<'_> {
         })
     }
 
-    /// Limits the counts to `most`, the entries and copies that the table has. A doubled entry may be removed, or get
-    /// another value, as a false positive, and the table cannot know it. Returns whether more was counted.
+    /// Limits the counts to `most`, the entries and copies that the table has. Returns whether more was counted: as a
+    /// false positive, a doubled entry may be removed or get another value, and the table cannot know it.
     pub(in crate::table) fn limit(&mut self, most: Counts) -> bool {
         let excess = self.all().beyond(most);
         if excess == Counts::default() {

@@ -166,9 +166,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed))
     }
 
-    /// Estimates the number of slots that will hold doubled entries at the maximum size. They come from the present
-    /// entries and from `others`; `others` has for each entry the number of bits of its position that it knows, and
-    /// `doubled` of them are doubled already. Returns 0 if none of the others are, or will be.
+    /// Estimates the number of slots that will hold doubled entries at the maximum size: those of the present entries
+    /// and of other entries. `others` gives, for each other entry, the number of bits of its position that it knows;
+    /// `doubled` of the other entries are doubled already. Returns 0 if no other entry is doubled, or will be.
     pub(in crate::table) fn doubled_at_maximum(
         self,
         others: impl Iterator<Item = u32>,

@@ -32,8 +32,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let (entries, doubled) = (image.entries(), image.doubled().entries);
         let items = self.entries() + entries.saturating_sub(doubled) as usize;
         self.grow_for(items).map_err(|_| InsertError::NoMemoryToStore)?;
-        // Each slot that this merge takes knows at least as many bits of its position, or all that its entry knows. The
-        // number does not get smaller meanwhile. An entry that comes back from the stash knows `MOST_KNOWN` at most.
+        // Each slot that this merge takes knows at least `least` bits of its position, or all that its entry knows:
+        // `known_bits` does not shrink meanwhile, and an entry that comes back from the stash knows at most
+        // `MOST_KNOWN`.
         let least = self.buckets.known_bits().min(MOST_KNOWN);
         self.name_doubled(&image.doubled_of)?;
         let (mut added, mut steps) = (0, self.turns.steps_to_store(storing));
@@ -48,8 +49,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
                 }
             }
         }
-        // The image does not tell which of its entries are doubled. So the same share of them counts as added as of
-        // all entries.
+        // The image does not tell which of its entries are doubled. So the share of the doubled entries that counts as
+        // added is the share of all entries that were added.
         let share = |doubled: u64| {
             (u128::from(doubled) * u128::from(added.min(entries))) / u128::from(entries.max(1))
         };
@@ -62,8 +63,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// Returns how much more the entries of the image weigh than those of as many inserts would. Returns an error if
-    /// the table, when it is full, would have a higher rate than the builder was given.
+    /// Returns the weight of the entries of the image, minus the weight that as many inserts would add. Returns an
+    /// error if the full table would have a higher false-positive rate than the builder was given.
     fn keep_promised_rate(self, image: &Image, max_capacity: u64) -> Result<f64, Error> {
         let sizing = self.sizing();
         let present = self.entries() as u64;
@@ -181,8 +182,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let parts = halves(Stashed { copies: rest, ..entry });
         let [low, high] = both(parts, |part| self.take_parts_back(part, least));
         let value = self.value_in(place.entry.bits().into());
-        // There were as many doubled copies as copies of the part of which more are left: another thread may have
-        // removed some of the other part.
+        // The number of doubled copies is that of the part with more copies left: another thread may have removed some
+        // of the other part.
         let copies = low.copies.max(high.copies);
         self.shared.doubled.lock().subtract(value, Counts { copies, ..low.min(high) });
         taken += low.max(high);

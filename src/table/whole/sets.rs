@@ -117,9 +117,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         splitting.subtract(0, counted.beyond(Counts { copies, entries }));
     }
 
-    /// Returns three numbers: of all entries; of those that may stand for an item of the other table; and of those that
-    /// would do so by chance (in a growing table: with another position). An entry that is moved meanwhile may be
-    /// counted twice, or not at all.
+    /// Returns the number of (a) all entries, (b) entries that may stand for an item of the other table, and (c)
+    /// entries that would do so by chance (in a growing table: with another position). An entry that is moved meanwhile
+    /// may be counted twice, or not at all.
     pub(crate) fn overlap(self, other: Table<'_, F, B>) -> Result<(u64, u64, f64), NoMemory> {
         self.take_turns_with(other);
         let mut stashed = Copied::new();

@@ -169,9 +169,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     fn sweep_stripe(self, stripe: usize) {
         // Before the stripe is locked: the change is not replaced while this thread may use it.
         let change = self.shared.sweeping.latest().change.read();
-        // A removal unlocks the stripe in between: what is removed cannot be removed again. No entry moves into the
-        // swept part meanwhile: a thread that would move one sees that the stripe has the old color, and sweeps it
-        // first.
+        // A removal unlocks the stripe in between: no entry can be removed twice. No entry moves into the swept part
+        // meanwhile: a thread that would move an entry sees the old color of the stripe, and sweeps the stripe first.
         let at_once =
             if let NewValues::Without(_) = *change { SEGMENTS_AT_ONCE } else { usize::MAX };
         let first = Stripes::first_bucket(stripe);
@@ -306,7 +305,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Changes the values of all stashed entries, and begins the sweep of the buckets. Returns how many copies it has
     /// removed, and how many doubled copies are removed.
     fn begin_update(self) -> Result<[u64; 2], InsertError> {
-        // No other thread waits to replace the change: so this does not wait for a thread that waits for a stripe.
+        // No other thread waits for the write lock of the change. So this read lock does not wait for a thread that
+        // waits for a stripe.
         let change = self.shared.sweeping.latest().change.read();
         let mut splitting = self.shared.doubled.lock();
         let locked = self.lock_all();
