@@ -218,7 +218,10 @@ impl PrefetchForWrite {
     pub(crate) fn detect() -> Option<Self> {
         /// The leaf of `cpuid` that says so, in bit 8 of `ecx`.
         const EXTENDED: u32 = 0x8000_0001;
-        // SAFETY: every x86-64 processor has `cpuid`. (In later releases of Rust it is safe.)
+        if cfg!(target_env = "sgx") {
+            return None;
+        }
+        // SAFETY: every x86-64 processor has `cpuid`, except in an enclave. (In later releases of Rust it is safe.)
         #[allow(unused_unsafe)]
         let features =
             unsafe { (__cpuid(0x8000_0000).eax >= EXTENDED).then(|| __cpuid(EXTENDED).ecx) };

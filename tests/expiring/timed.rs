@@ -211,15 +211,18 @@ fn room_that_others_make_meanwhile() {
 /// Threads that ask at the same time get the same answer.
 #[test]
 fn each_thread_is_told_the_time() {
-    let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
-    let [period, elapsed] = [PERIOD, PERIOD / 2].map(Duration::from_nanos);
-    seen.set_every_by(period, elapsed, || Duration::ZERO).unwrap();
-    let barrier = Barrier::new(4);
-    let ask = || {
-        barrier.wait();
-        assert!((0..500_000).all(|_| seen.elapsed() == Some(elapsed)));
-    };
-    thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(ask))));
+    // Within a period, and while generations are due that nobody ends.
+    for elapsed in [PERIOD / 2, 3 * PERIOD] {
+        let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
+        let [period, elapsed] = [PERIOD, elapsed].map(Duration::from_nanos);
+        seen.set_every_by(period, elapsed, || Duration::ZERO).unwrap();
+        let barrier = Barrier::new(4);
+        let ask = || {
+            barrier.wait();
+            assert!((0..500_000).all(|_| seen.elapsed() == Some(elapsed)));
+        };
+        thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(ask))));
+    }
 }
 
 /// An advance by hand ends a generation early; the next generation ends when it would have ended anyway.

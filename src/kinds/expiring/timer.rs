@@ -47,6 +47,8 @@ const IDLE: usize = 0;
 const ADVANCING: usize = 1;
 /// A thread ends several generations.
 const ADVANCING_BY_SEVERAL: usize = 2;
+/// A thread has ended generations, and has not stored yet when the present one began.
+const ENDING: usize = 3;
 /// A bit beside these states: an insert has seen the state. With [`ADVANCING`] it says that this insert goes on. With
 /// the other states it has no meaning.
 const OVERLAPPED: usize = 4;
@@ -68,7 +70,7 @@ pub(crate) struct Timer {
 }
 
 // If a clock panics, the mutex is unlocked. If it panics after an advance, the next insert advances once more: then
-// items are forgotten early, but the filter is valid.
+// items are forgotten early, but the filter is valid. (Until then, a generation seems to have begun just now.)
 impl RefUnwindSafe for Timer {}
 
 impl Timer {
@@ -115,8 +117,10 @@ impl Timer {
         if now.saturating_sub(began) < self.period {
             return (began, now);
         }
-        let idle = self.advancing.try_lock();
-        (if idle.is_some() { self.began() } else { now }, now)
+        // Acquire: pairs with the Release at the end of `advance_due`. A thread that has seen the generation after an
+        // advance, and sees `IDLE`, sees when this generation began.
+        let phase = self.phase.load(Ordering::Acquire) & !OVERLAPPED;
+        (if phase == IDLE { self.began() } else { now }, now)
     }
 
     /// Returns whether a generation is due.
@@ -168,7 +172,7 @@ impl Timer {
             let result = advance(due);
             // Acquire: pairs with the Release of an insert that goes on. So the time that is read below is not before
             // that of the insert. An insert that comes after this swap does not go on.
-            let phase = self.phase.swap(IDLE, Ordering::Acquire);
+            let phase = self.phase.swap(ENDING, Ordering::Acquire);
             let (scheduled, end) = (began + due * self.period, self.now());
             let rest = self.note_sweep(start, end).min(self.period);
             // If an insert went on, the rest is a whole period.
@@ -176,6 +180,8 @@ impl Timer {
             let next = scheduled.max(end.saturating_sub(self.period - rest));
             // Release: pairs with the Acquire in `began`. A thread that sees this time sees the generation.
             self.began.store(next, Ordering::Release);
+            // Release: pairs with the Acquire in `began_and_now`.
+            self.phase.store(IDLE, Ordering::Release);
             return result;
         }
     }

@@ -755,7 +755,10 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if phase == ADVANCING | OVERLAPPED { self.period } else { rest }" with "0"
         => "timer::";
     began_and_now: "a copy has the time of the generation before"
-        replace "if idle.is_some() { self.began() } else { now }" with "began" => "timer::";
+        replace "if phase == IDLE { self.began() } else { now }" with "began" => "timer::";
+    advance_due: "a copy has the time of the generation before while the next one is noted"
+        replace "self.phase.swap(ENDING, Ordering::Acquire)" with "self.phase.swap(IDLE, Ordering::Acquire)"
+        => "timer::copy_beside_an_advance";
     advance_due: "two threads end the generations that are due"
         replace "self.began() != began" with "false" => "timer::";
     advance_due: "the next generation begins before it is published"
