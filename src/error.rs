@@ -156,8 +156,8 @@ pub enum Error {
     /// The layout has no room for values of this length, or the length was not set.
     ///
     /// Request between 1 and `max` [value bits](crate::Builder::value_bits), or build the maplet with the layout
-    /// `other`. A growing maplet with neither a capacity nor a maximum stores only values that are so short that
-    /// [growth does not end early](crate::CuckooMaplet#layouts). With a capacity or a maximum, it stores longer values.
+    /// `other`. A growing maplet with neither a capacity nor a maximum stores only values with which [growth does not
+    /// end early](crate::CuckooMaplet#layouts). With a capacity or a maximum, it stores longer values.
     ValueBitsOutOfRange {
         /// The layout.
         layout: &'static str,
@@ -191,8 +191,8 @@ pub enum Error {
     /// The number of generations was not set, or is out of range, or the layout has no room for it.
     ///
     /// Request between 2 and `max` [generations](crate::Builder::generations), or build the filter with the layout
-    /// `other`. A growing filter with neither a capacity nor a maximum has room only for so few generations that growth
-    /// does not end early.
+    /// `other`. A growing filter with neither a capacity nor a maximum has room only for numbers of generations with
+    /// which growth does not end early.
     GenerationsOutOfRange {
         /// The requested number. 0 if none was requested.
         generations: u32,
@@ -207,9 +207,9 @@ pub enum Error {
     ///
     /// Set a [period](crate::Builder::every) longer than zero.
     NoTime,
-    /// The number of new items after which a generation ends is 0. Or the filter [forgets the oldest
-    /// generation](crate::Builder::forget_oldest_when_full) when it is full, and has no room for all generations except
-    /// one.
+    /// The number of new items after which a generation ends is 0. Or it is too large for a filter that [forgets the
+    /// oldest generation](crate::Builder::forget_oldest_when_full) when it is full: such a filter must have room for
+    /// N - 1 of its N generations.
     ///
     /// Request [a number of items](crate::Builder::every_items) from 1 to `max`, which is at least 1.
     ItemsPerGenerationOutOfRange {
@@ -257,8 +257,8 @@ pub enum Error {
     ///
     /// Take another copy of the snapshot: this one was not written or sent completely.
     Truncated,
-    /// The bytes do not begin with the 8 bytes with which every snapshot begins. (If there are fewer than 8 bytes, they
-    /// are not the first of these 8.)
+    /// The bytes do not begin with the 8 bytes with which every snapshot begins. (If there are fewer than 8 bytes, only
+    /// these are compared.)
     NotASnapshot,
     /// The snapshot has a version that this release does not read. It reads version 1.
     UnknownVersion {

@@ -38,8 +38,8 @@ pub(crate) const MAX_DOUBLED: u64 = 4;
 const ENDLESS_BITS: u32 = 12;
 /// A growing table without a maximum keeps its rate up to this number of items.
 pub(crate) const ENDLESS_ITEMS: u64 = 1 << 40;
-/// The highest rate of a growing table if its layout is chosen without a requested rate. It is the rate at the maximum,
-/// or after ten doublings without a maximum.
+/// The highest rate of a growing table if its layout is chosen without a requested rate. This is the rate at the
+/// maximum; if there is no maximum, the rate after ten doublings.
 const MAX_CHOSEN_RATE: f64 = 0.02;
 /// The same for an expiring filter: the share of new items that it reports as seen.
 const MAX_CHOSEN_RATE_OF_EXPIRING: f64 = 0.004;
@@ -365,11 +365,15 @@ impl Request {
 
 /// Returns the maximum number of value bits that a table of this layout stores.
 ///
-/// The shorter a fingerprint is, the more items have the same fingerprint and the same two buckets. With more than 2b
-/// of them, some are stashed: at these lengths, this is expected in less than one in 30,000 tables of 2^20 buckets.
-/// With shorter fingerprints, the entries of a bucket also have fewer other buckets, which lowers the reachable load:
-/// with one bit less, large tables of most layouts would not hold the items that they are made for. In a growing table,
-/// core and ring together have as many bits as the fingerprint.
+/// A fingerprint has a minimum length, for two reasons:
+///
+/// * The shorter a fingerprint is, the more items have the same fingerprint and the same two buckets. If these are more
+///   than 2b items, for b slots per bucket, some are stashed. At the minimum length, this is expected in less than one
+///   in 30,000 tables of 2^20 buckets.
+/// * The shorter a fingerprint is, the fewer other buckets the entries of one bucket have, which lowers the reachable
+///   load. With one bit less, large tables of most layouts would not hold the items that they are made for.
+///
+/// In a growing table, core and ring together have as many bits as the fingerprint.
 #[inline]
 pub(crate) fn most_value_bits(layout: &Properties) -> u32 {
     let min_fingerprint_bits = match layout.slots {
@@ -457,9 +461,9 @@ fn buckets_of_grown(
 
 /// Returns the number of buckets of a table that holds `items` items at this load.
 ///
-/// Two buckets hold any items for which they have slots. In larger tables, the load at which the first item finds no
-/// room scatters around a mean, and it scatters more in smaller tables. So a table has spare slots, in proportion to
-/// the items and to their square root. (An item that still finds no room is stashed.)
+/// Two buckets hold as many items as they have slots, whatever the items are. In larger tables, the load at which the
+/// first item finds no room scatters around a mean: the smaller the table, the more it scatters. So a table has spare
+/// slots, in proportion to the number of items and to its square root. (An item that still finds no room is stashed.)
 ///
 /// A snapshot is restored only if its sizes are those of this function, so the result must be the same on every
 /// machine: all operations here are exactly rounded (IEEE 754).

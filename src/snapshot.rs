@@ -30,8 +30,9 @@ const FIRST_READ: usize = 1 << 13;
 
 /// A [`CuckooFilter`](crate::CuckooFilter), a [`CuckooMaplet`](crate::CuckooMaplet), or an
 /// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter), as it was at one instant. The method
-/// [`snapshot`](crate::CuckooFilter::snapshot) of each of these types takes one, and it can be read from bytes. This
-/// page says "filter" for all of them.
+/// [`snapshot`](crate::CuckooFilter::snapshot) of each of these types takes a snapshot.
+/// [`from_bytes`](Self::from_bytes) and [`read_from`](Self::read_from) read one from bytes. On this page, "filter"
+/// stands for all of these types.
 ///
 /// A snapshot consists of its bytes: the entries of the filter, and a check of the hasher, but not the hasher itself.
 /// Store [`as_bytes`](Self::as_bytes) in a file, a message or a page of a database. A
@@ -128,8 +129,8 @@ impl Snapshot {
         self.bytes
     }
 
-    /// Reads a snapshot of a filter of any layout, and not a byte more.
-    /// [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot) makes a filter of it.
+    /// Reads a snapshot of a filter of any layout, and no byte beyond its end.
+    /// [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot) restores a filter from this snapshot.
     /// [`CuckooFilter::restore`](crate::CuckooFilter::restore) does both.
     ///
     /// # Errors

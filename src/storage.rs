@@ -96,8 +96,8 @@ pub struct Fixed<L: Layout>(PhantomData<L>, Infallible);
 /// among them.
 ///
 /// The other layouts cannot grow, for two reasons. A slot of a growing table has some bits for growth, and at least
-/// four bits that never change: in slots of 8 to 10 bits, so few bits would be left for growth that it would soon end.
-/// And a growing table compares parts of fingerprints, but a semi-sorted bucket compares whole fingerprints.
+/// four bits that never change: slots of 8 to 10 bits have too few bits left for growth, which would soon end. And a
+/// growing table compares parts of fingerprints, but a semi-sorted bucket compares whole fingerprints.
 ///
 /// The trait is sealed.
 ///
@@ -170,8 +170,9 @@ impl GrowingLayout for Fp32x2 {}
 /// maximum capacity. Without one, it is the rate at 2<sup>40</sup> items, or where growth ends because of long values.
 ///
 /// Without a rate, it chooses the default layout, [`Fp16x4`](crate::Fp16x4). For a maplet with values that are too long
-/// for this layout, it chooses the smallest layout that stores them. For a growing
-/// [maplet](crate::MapletBuilder::growable) or [expiring filter](crate::ExpiringBuilder::growable), see there.
+/// for this layout, it chooses the smallest layout that stores them. For growing types with
+/// values or generations, see `growable` of the builder of [maplets](crate::MapletBuilder::growable) or of [expiring
+/// filters](crate::ExpiringBuilder::growable).
 ///
 /// # Examples
 ///

@@ -9,9 +9,11 @@ use crate::backports::as_chunks;
 #[derive(Clone, Copy, Debug)]
 struct HashState(u64, u64);
 
-/// The first 64 bits of the fractions of pi, with their halves exchanged, and of the golden ratio. With a seed that is
-/// equal to the first number, or nearly equal, one word of the state has few bits set, or none, and short keys have the
-/// same hash. So the first number must not be one that a user may choose as a seed.
+/// The first number: the first 64 bits of the fraction of pi, with their halves exchanged. The second number: those of
+/// the golden ratio, in their order.
+///
+/// A seed that is equal to the first number, or nearly equal, leaves few bits set in one word of the state, or none.
+/// Then short keys have the same hash. So the first number must not be one that a user may choose as a seed.
 const START: HashState = HashState(0x85a3_08d3_243f_6a88, 0x9e37_79b9_7f4a_7c15);
 
 impl HashState {

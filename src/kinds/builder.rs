@@ -51,7 +51,7 @@ pub struct Builder<L = Fixed<Fp16x4>, S = DefaultHashBuilder, T = Filters> {
     layout: PhantomData<(L, T)>,
 }
 
-/// The parameter `T` of a [`Builder`] that builds a [`CuckooFilter`](crate::CuckooFilter).
+/// The type argument `T` of a [`Builder`] of [`CuckooFilter`](crate::CuckooFilter)s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filters {}
 
@@ -117,8 +117,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     ///
     /// * The [stash](crate#the-stash). It may take more memory than the table if many items have several
     ///   copies, or keys have several values, and the builder was [not told](Self::values_per_key).
-    /// * In a growing maplet or expiring filter, the counts of values whose entries splits have doubled: up to 48 bytes
-    ///   for each value (72 after merges), and a few KB.
+    /// * In a growing maplet or expiring filter, the counts of [doubled](crate::growth#doubled-entries) entries: up to
+    ///   48 bytes for each value that has such an entry (72 after merges), and a few KB.
     /// * A snapshot. While it is taken, it needs twice the memory of the table.
     ///
     /// This call takes the place of a [capacity](Self::capacity): the filter is built for as many items as the memory
@@ -149,10 +149,11 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// Sets the maximum number of bytes of a [snapshot](crate#snapshots) of the filter, as [`Figures::snapshot_bytes`]
-    /// counts them: the size of the packet, block or page that must hold the snapshot. Stashed items are not included.
-    /// Each of them takes 16 bytes, but a filter of fixed size with distinct items has none, or very few. Nor are
-    /// the counts of [doubled](crate::growth#doubled-entries) entries: up to 24 bytes in a growing filter, and 24 for
-    /// each value or generation that has one in other growing types.
+    /// counts them: the size of the packet, block or page that must hold the snapshot. This maximum does not include:
+    ///
+    /// * Stashed items: 16 bytes each. A filter of fixed size with distinct items has none, or very few.
+    /// * The counts of [doubled](crate::growth#doubled-entries) entries: up to 24 bytes in a growing filter. In a
+    ///   growing maplet or expiring filter, 24 bytes for each value or generation that has such an entry.
     ///
     /// This call takes the place of a [capacity](Self::capacity), as [`memory_bytes`](Self::memory_bytes) does. If both
     /// are given, the filter keeps both bounds.

@@ -93,9 +93,9 @@ struct Ended {
 ///
 /// # What blocks
 ///
-/// Where a cell says *as `insert_if_absent`*, the row of that operation applies: of the [table of all
-/// operations](crate::design#what-each-operation-waits-for), or for `get`, `replace` and `remove_value` of the table of
-/// [maplets](crate::CuckooMaplet#what-blocks).
+/// Where a cell says *as `insert_if_absent`*, read the row of that operation in the [table of all
+/// operations](crate::design#what-each-operation-waits-for). The rows of `get`, `replace` and `remove_value` are in the
+/// table of [maplets](crate::CuckooMaplet#what-blocks).
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
@@ -105,7 +105,7 @@ struct Ended {
 /// | `insert` of any other item, `insert_if_absent` | as `insert_if_absent`; for an item of an older generation as `replace`; again if another thread changed the item first | the same |
 /// | `advance` | as `remove_value` | the same |
 /// | with a clock, also: an insert that finds a generation due, while no thread advances | as `advance`; after N generations as `clear` | the same |
-/// | the same, while another thread advances | that thread, if it ends several generations; if it ends one: nobody, except for a moment at its beginning and at its end | nothing |
+/// | the same, while another thread advances | if that thread ends several generations: that thread; if it ends one: nobody, except for a moment at the beginning and at the end of its advance | nothing |
 /// | with `every_items` or `forget_oldest_when_full`, also: an insert that ends a generation | as `advance` | the same |
 ///
 /// # Why nothing can be removed
@@ -124,9 +124,9 @@ struct Ended {
 /// * **Remembered**: if only the clock ends generations, an item is found for at least (N - 1) periods after its insert
 ///   was called, by the clock.
 /// * **Forgotten**: when N periods have passed since the insert of an item returned, the next insert of any item
-///   forgets it first. In two cases all remembered items are forgotten later, mostly by the time of an advance or two:
-///   (a) another thread inserts during the advance that ends a generation, so the next period begins when that advance
-///   ends; (b) a sweep would begin too soon after another one (see below).
+///   forgets it first. In two cases all remembered items are forgotten later; the delay is mostly as long as one or two
+///   advances take: (a) another thread inserts during the advance that ends a generation, so the next period begins
+///   when that advance ends; (b) a sweep would begin too soon after another one (see below).
 /// * **One thread advances**, and the others go on. An insert waits for that thread only if nobody has inserted for a
 ///   whole period.
 /// * **A period shorter than a sweep** gets longer: the time between two [sweeps](#what-an-advance-costs) is at least
@@ -138,11 +138,11 @@ struct Ended {
 ///   own. The first insert after a pause ends all generations that have passed. If these are N or more, it
 ///   [clears](ExpiringCuckooFilter::clear) the filter.
 /// * **Other ends of a generation** (an `advance` by hand, [`every_items`](crate::Builder::every_items), a full filter)
-///   begin no new period: at the end of the present one, the next generation ends as well. So each such end makes the
-///   window up to one period shorter.
+///   do not begin a new period: the generation that follows ends when the present period ends. So each such end makes
+///   the window up to one period shorter.
 /// * **The clock** is an [`Instant`](std::time::Instant). But on Linux, for periods of one second or more, it is the
-///   coarse clock of the system, which advances by 1 to 10 ms at a time: an item may be remembered for this much less.
-///   You can also give [a clock of your own](crate::Builder::clock).
+///   coarse clock of the system, which advances in steps of 1 to 10 ms: an item may be forgotten up to a step too
+///   early. You can also give [a clock of your own](crate::Builder::clock).
 /// * **While a machine sleeps, the default clock stands still** (on Linux and macOS), so items are remembered that much
 ///   longer. If this matters, give [`clock`](crate::Builder::clock) a function that counts the time asleep, for example
 ///   one that reads `CLOCK_BOOTTIME`.
@@ -166,11 +166,12 @@ struct Ended {
 /// An item that is inserted again within the window moves to the present generation, and does not count as new. So with
 /// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest
 /// generation then](crate::Builder::forget_oldest_when_full). But if nearly all items come again within one generation,
-/// they are all in that generation, and a full filter forgets them at once: build it with room for twice as many. An
-/// example with room for 12,000 items: after each new
-/// item, the item of 9,000 inserts before was inserted again. None of these was forgotten. Once full, the filter
-/// always remembered at least 9,544 items with four generations, and 11,544 with twelve. (The test
-/// `a_window_of_ten_thousand_items` prints these figures.)
+/// they are all in that generation, and a full filter forgets them at once: build it with room for twice as many.
+///
+/// An example: a filter with room for 12,000 items got new items and old ones in turn, and each old item had been
+/// inserted 9,000 inserts before. None of these was forgotten. Once the filter had been full, it always remembered at
+/// least 9,544 items with four generations, and 11,544 with twelve. (The test `a_window_of_ten_thousand_items` prints
+/// these figures.)
 ///
 /// If items that come again must count, too, call [`advance`](ExpiringCuckooFilter::advance) yourself after a number of
 /// inserts.
@@ -284,8 +285,8 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<
 pub type GrowableExpiringCuckooFilter<L = AnyLayout, S = DefaultHashBuilder> =
     ExpiringFilter<Growable<L>, S>;
 
-/// Checks that a generation can end after `items` new items. If there is a `room`, it must have the items of all
-/// generations except one.
+/// Checks that a generation can end after `items` new items. If `room` is given, N - 1 of the N `generations` must fit
+/// into it.
 fn check_items_per_generation(
     items: usize,
     generations: u32,
@@ -303,10 +304,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Remembers `item` from now on, in the present generation, and returns whether it is new. `Ok(true)`: the item was
     /// not seen within the window. `Ok(false)`: the item was seen, or is a [false positive](Self::false_positive_rate).
     ///
-    /// Takes no lock if the item belongs to the present generation already, is in one of its buckets, and is not being
-    /// moved. Otherwise it waits while another thread writes to the stripes of the two buckets of the item. To store a
-    /// new item, it may also kick entries, use the [stash](crate#the-stash) or grow the table, and wait for
-    /// other threads there. An insert that ends a generation (by the [clock](crate::Builder::every), by
+    /// Takes no lock if (a) the item belongs to the present generation already, (b) it is in one of its buckets, and
+    /// (c) no thread is moving it. Otherwise it waits while another thread writes to the stripes of the two buckets of
+    /// the item. To store a new item, it may also kick entries, use the [stash](crate#the-stash) or grow the table, and
+    /// wait for other threads there. An insert that ends a generation (by the [clock](crate::Builder::every), by
     /// [`every_items`](crate::Builder::every_items), or to make room) waits as [`advance`](Self::advance) does. See
     /// [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
@@ -394,10 +395,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 
     /// Returns the age of `item` in generations: from 0, if it belongs to the present generation, up to N - 1. Returns
     /// `None` if it was not seen within the window. `None` is certain; another answer may be that of a [false
-    /// positive](Self::false_positive_rate). [`insert`](Self::insert) sets the age to 0, and
-    /// [`insert_if_absent`](Self::insert_if_absent) only that of a new item. Like [`contains`](Self::contains), this
-    /// call does not read the [clock](ExpiringCuckooFilter#time): generations that have passed since the last insert do
-    /// not count.
+    /// positive](Self::false_positive_rate). [`insert`](Self::insert) sets the age to 0.
+    /// [`insert_if_absent`](Self::insert_if_absent) does so only for a new item. Like [`contains`](Self::contains),
+    /// this call does not read the [clock](ExpiringCuckooFilter#time): generations that have passed since the last
+    /// insert do not count.
     ///
     /// If the item shares an entry with other items, the age is that of the entry. If a generation ends during the
     /// call, the call starts over. After eight attempts it returns the age that it read in the last one.
@@ -585,8 +586,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(())
     }
 
-    /// Returns the answers for each item in a new vector, and otherwise works as
-    /// [`contains_many`](Self::contains_many).
+    /// Returns the answers of [`contains_many`](Self::contains_many) in a new vector.
     ///
     /// # Aborts
     ///
@@ -638,7 +638,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         Ok(())
     }
 
-    /// Returns the ages in a new vector, and otherwise works as [`age_many`](Self::age_many).
+    /// Returns the answers of [`age_many`](Self::age_many) in a new vector.
     ///
     /// # Aborts
     ///
@@ -736,24 +736,32 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         }
     }
 
-    /// Advances by the number of generations that have passed by the [clock](crate::Builder::every), as an insert does.
-    /// Returns how many items were forgotten: 0 if no generation was due, if there is no clock, or if another thread
-    /// ends the generations. If this call ends generations, it waits as [`advance`](Self::advance) does. While another
-    /// thread ends several, it waits for that thread: see [what blocks](ExpiringCuckooFilter#what-blocks).
+    /// Ends the generations that have passed by the [clock](crate::Builder::every), as an insert does. Returns how many
+    /// items were forgotten: 0 if no generation was due, if there is no clock, or if another thread ends the
+    /// generations.
+    ///
+    /// If this call ends generations, it waits as [`advance`](Self::advance) does. While another thread ends several,
+    /// this call waits for that thread: see [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Examples
     ///
-    /// In a service with few inserts and many lookups:
+    /// For a service with few inserts and many lookups, since lookups do not read the clock:
     ///
     /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
     /// use std::time::Duration;
     /// use coucal::ExpiringCuckooFilter;
     ///
+    /// static SECONDS: AtomicU64 = AtomicU64::new(0);
+    ///
     /// let builder = ExpiringCuckooFilter::builder().capacity(100).generations(10);
-    /// let seen = builder.every(Duration::from_secs(60)).build()?;
+    /// let builder = builder.every(Duration::from_secs(60));
+    /// let seen = builder.clock(|| Duration::from_secs(SECONDS.load(Ordering::SeqCst))).build()?;
     /// seen.insert("egg")?;
-    /// seen.advance_if_due();
+    /// SECONDS.store(600, Ordering::SeqCst);
     /// assert!(seen.contains("egg"));
+    /// assert_eq!(seen.advance_if_due(), 1);
+    /// assert!(!seen.contains("egg"));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
@@ -813,8 +821,14 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// # Examples
     ///
     /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// assert_eq!(seen.period(), None);
+    /// use std::time::Duration;
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let builder = ExpiringCuckooFilter::builder().capacity(100).generations(10);
+    /// assert_eq!(builder.clone().build()?.period(), None);
+    /// let seen = builder.every(Duration::from_secs(60)).build()?;
+    /// assert_eq!(seen.period(), Some(Duration::from_secs(60)));
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn period(&self) -> Option<Duration> {
@@ -847,11 +861,11 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// `elapsed` already. If `elapsed` is a period or more, the next insert or [`advance_if_due`](Self::advance_if_due)
     /// ends the generations that have passed.
     ///
-    /// To make a filter continue after a restart as if there had been no restart, keep the time of day at which the
-    /// present generation began, together with the snapshot. Compute this time after the snapshot: then, if a
-    /// generation ends between the two, items are remembered for up to a period longer, and never for less. If somebody
-    /// sets the time of day meanwhile, `elapsed` is wrong by as much: if it is set forward, items are forgotten
-    /// earlier.
+    /// To continue after a restart as if there had been none, store the snapshot together with the time of day at which
+    /// the present generation began. Take the snapshot first, and then compute this time: if a generation ends between
+    /// these two steps, items are remembered for up to a period longer, and never for less. If somebody sets the time
+    /// of day between the snapshot and this call, `elapsed` is wrong by the difference: if it was set forward, items
+    /// are forgotten earlier.
     ///
     /// With [`Duration::ZERO`] for `elapsed`, a period begins now. Then each restart makes the window longer: by the
     /// time during which the filter was not in use, and by up to a period. If restarts are more frequent than the
@@ -1011,7 +1025,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         if self.timer.is_some() || self.quota.is_some() {
             return self.insert_and_advance(hash, stamping);
         }
-        // `settle_quota` gives a quota to a filter that forgets the oldest items: so this one does not.
+        // Without a timer and a quota, the filter does not forget the oldest items: otherwise `settle_quota` would have
+        // set a quota.
         by_encoding!(self.inner, table => table.insert_stamped_item(hash, stamping))
             .map_err(InsertError::of_window)
     }
@@ -1160,7 +1175,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         /// takes no lock. It is exact while no thread writes. While other threads write, it may miss their operations,
         /// and each kick that is under way may add or subtract one. In a growing filter, an item may count twice for N
         /// generations if a split [doubled](crate::growth#doubled-entries) its entry and the item was inserted again
-        /// since then. During an `advance`, the number may also be wrong by that of the doubled entries.
+        /// since then. During an `advance`, the result may also be wrong by the number of doubled entries.
         ///
         /// # Examples
         ///
@@ -1261,8 +1276,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// Returns the memory of the filter in bytes: the struct itself and all that it has allocated, without memory that
-    /// the hasher owns on the heap. While another thread splits, takes a snapshot or advances, it may leave out the
-    /// counts of [doubled](crate::growth#doubled-entries) entries.
+    /// the hasher owns on the heap. While another thread splits, takes a snapshot or advances, the result may lack
+    /// the counts of [doubled](crate::growth#doubled-entries) entries.
     ///
     /// # Examples
     ///
@@ -1300,8 +1315,13 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// # Examples
     ///
     /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// assert_eq!(seen.stats().early_advances, 0);
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let builder = ExpiringCuckooFilter::builder().capacity(100).generations(4);
+    /// let seen = builder.every_items(10).build()?;
+    /// seen.insert_all(0..35)?;
+    /// assert_eq!(seen.stats().counted_advances, 3);
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -1507,7 +1527,8 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
         Inner::from_bytes(bytes, hasher, Content::Stamped).map(Self::from_inner)
     }
 
-    /// Returns the filter of a snapshot, as [`restore`](Self::restore) does, without validating its bytes again.
+    /// Restores the filter of a snapshot without validating its bytes again. Otherwise it works as
+    /// [`restore`](Self::restore).
     ///
     /// # Errors
     ///
@@ -1541,8 +1562,8 @@ crate::snapshot::serde::by_snapshot! {
     /// Serialize the `snapshot` instead, and call [`set_every`](Self::set_every),
     /// [`set_every_items`](Self::set_every_items) or [`set_forget_oldest_when_full`](Self::set_forget_oldest_when_full)
     /// of the restored filter.
-    unless forgets_by_itself: "this filter forgets by itself, and that would be lost: serialize its `snapshot()`, and call \
-        `set_every`, `set_every_items` or `set_forget_oldest_when_full` of the restored filter"
+    unless forgets_by_itself: "the settings that end generations would be lost: serialize the `snapshot()` of this \
+        filter, and call `set_every`, `set_every_items` or `set_forget_oldest_when_full` of the restored filter"
     }
 }
 

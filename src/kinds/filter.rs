@@ -1116,12 +1116,14 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// [doubled](crate::growth#doubled-entries) entries and this filter holds some of its items, the number is an
     /// estimate.)
     ///
-    /// The rule of [`remove`](Self::remove) applies. Unmerge only a filter that you have merged, once for each merge.
-    /// Between the two calls, do not change `other` (a `reserve`, or a `merge` into it that fails, may change it, too),
-    /// and remove none of its items from this filter: otherwise lookups may miss other items. If `other` may change,
-    /// unmerge a [clone](Self::try_clone) that you took before the merge. In a filter of fixed size, you may also
-    /// unmerge items that you inserted one by one. In a growing filter you may not: an entry of `other` may know so few
-    /// bits of its item that it also matches the entry of another item in this filter.
+    /// The rule of [`remove`](Self::remove) applies. If you break it, lookups may miss other items:
+    ///
+    /// * Unmerge only a filter that you have merged, once for each merge. (In a filter of fixed size, you may also
+    ///   unmerge items that you inserted one by one. In a growing filter you may not: an entry of `other` may know so
+    ///   few bits of its item that it also matches the entry of another item in this filter.)
+    /// * Between the two calls, do not change `other`. (A `reserve`, or a `merge` into it that fails, may change it,
+    ///   too.) If `other` may change, unmerge a [clone](Self::try_clone) that you took before the merge.
+    /// * Between the two calls, remove none of the items of `other` from this filter.
     ///
     /// Other threads may use both filters meanwhile. The call takes a [`snapshot`](Self::snapshot) of `other`, and
     /// removes its items one after the other, so other threads see some of them go earlier than others. It waits as
@@ -1151,7 +1153,7 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         self.inner.unmerge(&other.inner)
     }
 
-    /// Removes every entry that certainly stands for no item of another filter, and so keeps the intersection of both.
+    /// Keeps the intersection with another filter: removes every entry that certainly stands for no item of `other`.
     /// Returns the number of copies that it has removed.
     ///
     /// An item that both filters hold during the whole call stays, with all its copies in this filter. An item that
@@ -1165,9 +1167,9 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// Afterwards you may [remove](Self::remove) an item only if it was inserted into this filter, and is in `other`.
     ///
-    /// There is no general difference of two filters. Two items that share an entry would be removed together, although
-    /// `other` holds only one of them. So lookups would miss each item that had to stay and is a false positive of
-    /// `other`. To remove the items of a filter that was merged, call [`unmerge`](Self::unmerge).
+    /// There is no method for the difference of two filters. If two items share an entry and `other` holds only one of
+    /// them, it would remove both. So lookups would miss each item that had to stay and is a false positive of `other`.
+    /// To remove the items of a filter that was merged, call [`unmerge`](Self::unmerge).
     ///
     /// Other threads may use both filters meanwhile: an item that another thread inserts or moves during the call may
     /// stay. The call takes the lock of each stripe with something to remove, and no snapshot. It waits as a

@@ -34,7 +34,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// lookup may also return values of other keys, the *false candidates*.
 ///
 /// A maplet stores *pairs* of a key and a value. A key may have several values. A pair may be stored several times, and
-/// each copy is removed separately. A pair for which the two buckets of its key have no room goes to the
+/// each copy is removed separately. If the two buckets of a key have no room for a pair, the pair goes to the
 /// [stash](crate#the-stash).
 ///
 /// All methods take `&self`: put the maplet into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Keys with
@@ -48,15 +48,16 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// * **Every value of the key**: [`get`](CuckooMaplet::get) returns every value of the key, however many there are.
 ///   (Exactly: every value whose insert returned before `get` was called, and for which neither a removal nor a
 ///   replacement was called before `get` returned.)
-/// * **Few others**: for an absent key, `get` returns `2b·load/2^f` candidates on average, with b slots per bucket and
-///   fingerprints of f bits: those of the layout minus those of a value. (A maplet that grows returns
-///   [more](#layouts).) For a key with n values, it returns these n and as many false candidates as for an absent key.
+/// * **Few others**: for an absent key, `get` returns `2b·load/2^f` candidates on average: b is the number of slots per
+///   bucket, and f the number of fingerprint bits of the layout minus the number of value bits. (A maplet that grows
+///   returns [more](#layouts).) For a key with n values, it returns these n values, and as many false candidates as for
+///   an absent key.
 ///   [`false_positive_rate`](CuckooMaplet::false_positive_rate) returns the mean number at the present load.
 /// * **A replacement is atomic**: while [`replace`](CuckooMaplet::replace) runs, a lookup sees the old value or the new
 ///   one, and never neither. If the pair is stashed, a lookup may see both for a moment.
 /// * **Lookups**: [`contains_key`](CuckooMaplet::contains_key) and [`contains`](CuckooMaplet::contains) are wait-free.
 ///   [`get`](CuckooMaplet::get) waits for no writer in its first seven rounds. It takes the locks of the two buckets of
-///   the key only if each of these rounds is overtaken: other threads move or change pairs of its version group (one of
+///   the key only if other threads disturb each of these rounds: they move or change pairs of its version group (one of
 ///   at most 1,024 groups of keys), or resize the stash. It allocates only if values of the key are stashed.
 /// * **All other guarantees** are those of filters, in the [documentation of the crate](crate#guarantees): an operation
 ///   that fails changes nothing; a maplet holds as many pairs as it was built for, however many values a key has;
@@ -69,7 +70,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///
 /// # What blocks
 ///
-/// Where a cell says *as `insert`*, the row of that operation applies: of this table or of the [table of all
+/// Where a cell says *as `insert`*, read the row of that operation, in this table or in the [table of all
 /// operations](crate::design#what-each-operation-waits-for).
 ///
 /// | operation | waits for | holds |
@@ -250,9 +251,9 @@ impl<L: Storage, S> Maplet<L, S> {
 
     /// Returns all values of `key`, stashed ones included, and few others: see [`Candidates`].
     ///
-    /// Takes no lock, unless in each of at least seven rounds other threads move or change pairs of the same version
-    /// group, or resize the [stash](crate#the-stash). Then it takes the locks of the two buckets of the key,
-    /// and that of the stash if something of the group is stashed. It waits while another thread writes there: see
+    /// Takes no lock, with one exception: in each of at least seven rounds, other threads move or change pairs of the
+    /// same version group, or resize the [stash](crate#the-stash). Then it takes the locks of the two buckets of the
+    /// key, and that of the stash if something of the group is stashed. It waits while another thread writes there: see
     /// [what blocks](CuckooMaplet#what-blocks).
     ///
     /// # Aborts
@@ -330,9 +331,10 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Returns the number of copies of the pair of `key` and `value`, false positives of this pair included. (For a
     /// value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
     ///
-    /// Takes no lock if the pair is absent, unless meanwhile a pair of its version group is moved or changed, or the
-    /// [stash](crate#the-stash) is resized. Otherwise it waits while another thread writes to the stripes of
-    /// the two buckets of the key: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread writes to the stripes of the two buckets of the key: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent pair it takes no lock, with two exceptions: (a) a
+    /// pair of its version group is moved or changed during the call; (b) the [stash](crate#the-stash) is resized
+    /// during the call.
     ///
     /// # Examples
     ///
@@ -440,9 +442,9 @@ impl<L: Storage, S> Maplet<L, S> {
     /// Adds the pair of `key` and `value` unless the key has a value. Returns `Ok(true)` if the pair was added. If
     /// several threads call this at once for a key without a value, exactly one of them gets `true`.
     ///
-    /// A key that collides with another key counts as present, and has the value of that other key (a false candidate).
-    /// Use it together with [`update`](Self::update) for a table of one value per key; for counters, call
-    /// [`update_or_insert`](Self::update_or_insert). Few keys share their value with another key.
+    /// Use this method and [`update`](Self::update) for a table of one value per key; for counters, call
+    /// [`update_or_insert`](Self::update_or_insert). A key that collides with another key counts as present, and has
+    /// the value of that other key (a false candidate). Few keys share their value with another key.
     ///
     /// **Do not [remove](Self::remove) single pairs from such a maplet.** Two keys may share one pair, and the removal
     /// for one of them removes the pair for both. This holds also if you remove only pairs for which this method
@@ -525,8 +527,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// has several values, `update` replaces one of them; it is not specified which one. It allocates only where
     /// [`replace`](Self::replace) does.
     ///
-    /// The step from the old value to the new one is atomic, as that of
-    /// [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update) is. If another thread changes the value
+    /// The step from the old value to the new one is atomic, like
+    /// [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update). If another thread changes the value
     /// first, `new` is called again. No lock is held while `new` runs. Update only keys that were inserted, for the
     /// reason that [`replace`](Self::replace) gives.
     ///
@@ -571,11 +573,11 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Replaces a value of `key` by `new(value)`, as [`update`](Self::update) does, or inserts the value `first` if the
-    /// key has none. Returns the value that was there before, or `Ok(None)` if the key had no value. So one call counts
-    /// a key.
+    /// key has none. Returns the value that was there before, or `Ok(None)` if the key had no value. To count keys,
+    /// call it once for each.
     ///
-    /// The step is atomic, as that of `update` and of [`insert_if_absent`](Self::insert_if_absent): if several threads
-    /// count one key at the same time, exactly one of them inserts `first`, and no count is lost.
+    /// The step is atomic, like `update` and [`insert_if_absent`](Self::insert_if_absent): if several threads count one
+    /// key at the same time, exactly one of them inserts `first`, and no count is lost.
     ///
     /// If the key collides with a key that has a value, `new` changes the value of that key: so a count may be too
     /// high, but is never too low. The cookbook has [the rules for counters](crate::cookbook#a-counter-for-each-key).
@@ -850,11 +852,11 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(())
     }
 
-    /// Returns the candidates of each key in a new vector, and otherwise works as [`get_many`](Self::get_many).
+    /// Returns the answers of [`get_many`](Self::get_many) in a new vector.
     ///
     /// # Aborts
     ///
-    /// As `Vec` does, if the allocator has no memory for the vector, and where [`get`](Self::get) does.
+    /// In the cases of [`get`](Self::get), and, as `Vec` does, if the allocator has no memory for the vector.
     ///
     /// # Examples
     ///
@@ -910,8 +912,7 @@ impl<L: Storage, S> Maplet<L, S> {
         Ok(())
     }
 
-    /// Returns the answers for each pair in a new vector, and otherwise works as
-    /// [`contains_many`](Self::contains_many).
+    /// Returns the answers of [`contains_many`](Self::contains_many) in a new vector.
     ///
     /// # Aborts
     ///
@@ -1250,8 +1251,8 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Returns the memory of the maplet in bytes: the struct itself and all that it has allocated, without memory that
-    /// the hasher owns on the heap. While another thread splits, takes a snapshot or changes the whole maplet, it may
-    /// leave out the counts of [doubled](crate::growth#doubled-entries) entries.
+    /// the hasher owns on the heap. While another thread splits, takes a snapshot or changes the whole maplet, the
+    /// result may lack the counts of [doubled](crate::growth#doubled-entries) entries.
     ///
     /// # Examples
     ///
@@ -1470,7 +1471,7 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
         Inner::from_bytes(bytes, hasher, Content::Pairs).map(|inner| Self { inner })
     }
 
-    /// Returns the maplet of a snapshot, without validating its bytes again.
+    /// Restores the maplet of a snapshot without validating its bytes again.
     ///
     /// # Errors
     ///

@@ -1,10 +1,11 @@
 //! The load at which a table of fixed size has room for keys with several values, or for items with several copies.
 //!
 //! All values of a key go into its two buckets, and other keys use parts of these buckets. A value that finds no room
-//! is stashed, and an entry of the stash takes several times the memory of a slot. For each number of slots and each
-//! number of values per key, the tables below contain the lowest load at which slots and stash together take at most
-//! 1 % more memory than at the best load: at a lower load, less is stashed. `benches/evaluation/crowds.rs` measures the
-//! loads with filters that it fills, and a test there compares them with what a builder does.
+//! is stashed, and an entry of the stash takes several times the memory of a slot. At the best load, slots and stash
+//! together take the least memory. At a lower load, less is stashed. So for each number of slots and each number of
+//! values per key, the tables below contain the lowest load at which slots and stash together take at most 1 % more
+//! memory than at the best load. `benches/evaluation/crowds.rs` measures the loads with filters that it fills, and a
+//! test there compares them with those of a builder.
 
 use super::share;
 use crate::layout::{LayoutId, Properties};

@@ -43,11 +43,12 @@ const GROWING_KIND: u8 = 1;
 /// was built for several values per key, or several copies per item.
 const ROOMY_KIND: u8 = 8;
 
-/// The maximum number of buckets of such a table, as a multiple of the number that follows from its capacity.
+/// The maximum number of buckets of a table of [`ROOMY_KIND`], as a multiple of the number that follows from its
+/// capacity.
 const MAX_ROOM: u64 = 4;
 
-/// The content of a table. The number of its kind is twice this number, plus [`GROWING_KIND`] or [`ROOMY_KIND`] for
-/// such a table.
+/// The content of a table. The number of its kind is twice this number; [`GROWING_KIND`] or [`ROOMY_KIND`] is added if
+/// the table is of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A filter.

@@ -23,9 +23,9 @@ impl<'de> Deserialize<'de> for Snapshot {
     }
 }
 
-/// Implements `Serialize` and `Deserialize` for a type, as its snapshot, with each hasher whose default is the same in
-/// every process. If some values of the type would lose something, the method `$loses` of the type recognizes them, and
-/// `$text` is the message of the error.
+/// Implements `Serialize` and `Deserialize` for a type with each hasher whose default is the same in every process. The
+/// type is serialized as its snapshot. If the method `$loses` returns true, the value has settings that a snapshot does
+/// not contain, and serializing it fails with the message `$text`.
 macro_rules! by_snapshot {
     ($type:ident $loss:tt) => {
         crate::snapshot::serde::by_snapshot!($type StableHashBuilder $loss);
@@ -43,8 +43,8 @@ macro_rules! by_snapshot {
             fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 if *self.hasher() != crate::hasher::$hasher::default() {
                     return Err(serde_core::ser::Error::custom(
-                        "only the default seed of a StableHashBuilder comes back, and this filter has another: \
-                         serialize its `snapshot()`, and restore that with the hasher",
+                        "a filter can be deserialized only with the default seed of a StableHashBuilder, and this one \
+                         has another seed: serialize its `snapshot()`, and restore that with the hasher",
                     ));
                 }
                 $(if self.$loses() {

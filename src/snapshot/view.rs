@@ -88,7 +88,7 @@ pub struct CuckooMapletView<B, S = StableHashBuilder> {
     hasher: S,
 }
 
-/// A view of bytes whose header was checked: the bytes, and of the header what lookups and figures need.
+/// A view of bytes whose header was checked: the bytes, and the parts of the header that lookups and figures need.
 #[derive(Clone)]
 struct View<B, V> {
     bytes: B,
@@ -264,7 +264,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     }
 }
 
-/// Implements what both types of views have.
+/// Implements the methods and the traits that both types of views have.
 macro_rules! views {
     ($($view:ident: $item:literal;)*) => {$(
         impl<B: AsRef<[u8]>, S: ComparedHasher> $view<B, S> {

@@ -41,6 +41,17 @@ impl Overlap {
     }
 }
 
+#[cfg(test)]
+#[test]
+fn an_overlap_is_estimated_with_its_error() {
+    let close = |a: f64, b: f64| (a - b).abs() < 0.01;
+    let Overlap { items, standard_error } = Overlap::estimated(10_000, 600, 100.0);
+    assert!(close(items, 505.05) && close(standard_error, 13.85), "{items} {standard_error}");
+    // Every entry is there by chance, too.
+    assert_eq!(Overlap::estimated(10, 10, 10.0), Overlap { items: 0.0, standard_error: 10.0 });
+    assert_eq!(Overlap::estimated(0, 0, 0.0), Overlap { items: 0.0, standard_error: 1.0 });
+}
+
 /// Figures for monitoring a filter. [`CuckooFilter::stats`](crate::CuckooFilter::stats) returns them.
 ///
 /// # Examples
@@ -53,12 +64,12 @@ impl Overlap {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// The number of lookups ([`contains`](crate::CuckooFilter::contains) and its variants), since the filter was
-    /// built, that returned `true` without finding the item, because the version of its fingerprint changed in every
-    /// round.
+    /// The number of lookups ([`contains`](crate::CuckooFilter::contains) and its variants) that did not find the item
+    /// and returned `true`, because the version of its fingerprint changed in every round. Counted since the filter was
+    /// built.
     pub inconclusive_lookups: u64,
-    /// The number of entries in the [stash](crate#the-stash), each counted once. In a maplet, a key with
-    /// another value is another entry.
+    /// The number of entries in the [stash](crate#the-stash). An entry with several copies counts once. In a maplet,
+    /// each stashed value of a key is an entry of its own.
     pub stashed_entries: usize,
     /// The number of copies of these entries. [`len`](crate::CuckooFilter::len) includes them.
     pub stashed_copies: usize,
@@ -69,13 +80,13 @@ pub struct Stats {
     /// items](crate::Builder::every_items). 0 in all other filters.
     pub counted_advances: u64,
     /// The number of generations, since an expiring filter was built, that ended by the
-    /// [clock](crate::Builder::every). 0 in all other filters. (A restored or cloned filter was built by that call. In
-    /// a filter that was neither restored nor cloned, all remaining generations before the [present
-    /// one](crate::ExpiringCuckooFilter::generation) ended by calls of `advance`.)
+    /// [clock](crate::Builder::every). 0 in all other filters. (In a restored or cloned filter, this number,
+    /// `early_advances` and `counted_advances` begin at 0. In any other filter, the generations before the [present
+    /// one](crate::ExpiringCuckooFilter::generation) that these three do not count ended by calls of `advance`.)
     pub timed_advances: u64,
-    /// The longest time that an [advance](crate::ExpiringCuckooFilter::advance) took, its waits included, since an
-    /// expiring filter got its [clock](crate::Builder::every), measured by that clock. Zero without a clock, and in all
-    /// other filters.
+    /// The duration of the longest [advance](crate::ExpiringCuckooFilter::advance) since an expiring filter got its
+    /// [clock](crate::Builder::every). It is measured by that clock, and includes waits. Zero without a clock, and in
+    /// all other filters.
     pub longest_sweep: Duration,
 }
 

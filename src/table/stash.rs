@@ -698,6 +698,28 @@ mod tests {
         assert_eq!((decisions.get(), table.stashed_copies()), (2, 2));
     }
 
+    /// After a sweep of all entries, the marks of the lines name nothing.
+    #[test]
+    fn a_swept_stash_has_no_marks() {
+        let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 1 << 12, 1 << 12) };
+        let table = Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).expect("memory");
+        let key = |hash| table.key_of(Pair { hash: geometry::mix(hash), value: 1 });
+        let words = |hash| {
+            Stashed {
+                place: Table::<Fp16x4, FixedBuckets<ValueBits>>::in_stash(key(hash)),
+                copies: 1,
+            }
+            .words()
+        };
+        let mut entries: Vec<_> = (0..5000).map(words).collect();
+        entries.sort_unstable();
+        entries.dedup();
+        table.restore_stash(&entries).expect("memory");
+        assert!((0..5000).all(|hash| !table.stash_marks_lack(key(hash))));
+        assert_eq!(table.remove_value(1), entries.len());
+        assert!((0..5000).all(|hash| table.stash_marks_lack(key(hash))));
+    }
+
     /// The item is stashed while its buckets are full. It stays there while they are, and goes back with a new stamp as
     /// soon as there is room.
     #[test]

@@ -248,7 +248,8 @@ fn a_panic_of_the_hasher_or_of_an_iterator_leaves_the_filter_usable() {
     ];
     hasher.0.store(true, Ordering::Relaxed);
     for (number, call) in calls.iter().enumerate() {
-        assert!(catch_unwind(AssertUnwindSafe(call)).is_err(), "call {number} panics");
+        let panic = catch_unwind(AssertUnwindSafe(call)).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"no hasher"), "call {number}");
     }
     hasher.0.store(false, Ordering::Relaxed);
     assert!(catch_unwind(AssertUnwindSafe(calls[12])).is_err(), "the iterator panics");

@@ -87,6 +87,7 @@ fn fullness_says_how_near_the_first_refusal_is() {
     }
 
     let layout = default_layout();
+    check(&layout.filter(0), 1.0);
     check(&layout.filter(1000), 1000.0);
     check(&layout.growing(0, 1000), 1000.0);
     check(&layout.growing(500, 2000), 2000.0);

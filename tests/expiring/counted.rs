@@ -84,6 +84,49 @@ fn a_panic_in_a_batch_leaves_no_item_uncounted() {
     }
 }
 
+/// A filter that has room for fewer items than it has generations remembers as many as it has room for.
+#[test]
+fn fewer_items_than_generations() {
+    let builder = builder(wide(), 10).capacity(2).forget_oldest_when_full();
+    for builder in [builder.clone(), builder.every_items(1)] {
+        let seen: Seen = builder.build().unwrap();
+        assert_eq!(seen.items_per_generation(), Some(1));
+        assert!((0..100).all(|item| seen.insert(&item) == Ok(true) && seen.contains(&item)));
+    }
+}
+
+/// Without a number of items, it is that of the maximum capacity. A clone has all settings.
+#[test]
+fn a_filter_that_forgets_when_full_has_a_number_of_items() {
+    let growing = builder(wide(), 4).max_capacity(8000).forget_oldest_when_full();
+    assert_eq!(growing.build().unwrap().items_per_generation(), Some(2000));
+    let fixed = builder(wide(), 4).capacity(100).forget_oldest_when_full();
+    let clone = fixed.clone().build().unwrap().try_clone().unwrap();
+    assert_eq!(clone.items_per_generation(), Some(25));
+    // With a period there is no such number, and a burst fills the filter.
+    let clone = fixed.every(Duration::from_secs(3600)).build().unwrap().try_clone().unwrap();
+    assert_eq!(clone.items_per_generation(), None);
+    let burst: Vec<u64> = (0..1000).collect();
+    assert_eq!(clone.insert_many(&burst, &mut [false; 1000]), Ok(1000));
+    assert!(clone.stats().early_advances > 0);
+}
+
+/// The error of a batch has the index of the item that found no room.
+#[test]
+fn a_batch_stops_at_the_item_without_room() {
+    for builder in
+        [builder(wide(), 200).capacity(600), builder(wide(), 200).capacity(600).every_items(10)]
+    {
+        let seen: Seen = builder.build().unwrap();
+        let items: Vec<u64> = (0..1000).collect();
+        let error = seen.insert_many(&items, &mut [false; 1000]).unwrap_err();
+        let Error::Stopped { index, stored, .. } = error else { panic!("{error}") };
+        assert!(index > 512 && seen.len() == stored && stored == index, "{error}");
+        assert!(items[..index].iter().all(|item| seen.contains(item)));
+        assert!(!seen.contains(&items[index]));
+    }
+}
+
 /// Random inserts, one by one and in batches, and advances by hand; some filters go on as a copy, or are restored.
 #[test]
 fn a_generation_ends_after_its_number_of_new_items() {

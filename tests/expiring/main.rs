@@ -10,6 +10,8 @@ mod steady;
 mod threads;
 mod timed;
 
+use std::time::Duration;
+
 use coucal::{
     AnyLayout, Error, ExpiringBuilder, ExpiringCuckooFilter, ExpiringFilter, Fixed, Growable,
     StableHashBuilder,
@@ -32,6 +34,28 @@ fn builder(
 ) -> ExpiringBuilder<Fixed<AnyLayout>, StableHashBuilder> {
     let builder = ExpiringCuckooFilter::builder().layout_named(layout.name).expect("its name");
     builder.hasher(HASHER).generations(generations)
+}
+
+/// The figures of a builder that cannot build are the same error.
+#[test]
+fn figures_of_what_cannot_be_built() {
+    let layout = Layout::named("Fp8x8");
+    let of = |generations| builder(layout, generations).capacity(100);
+    let now = || Duration::ZERO;
+    let invalid = [
+        of(0),
+        of(1),
+        of(16),
+        of(16).every_items(1),
+        of(257),
+        of(4).every(Duration::ZERO),
+        of(4).clock(now),
+    ];
+    for builder in invalid {
+        let error = builder.figures(0).unwrap_err();
+        assert!(!matches!(error, Error::ValueBitsOutOfRange { .. }), "{error}");
+        assert_eq!(builder.build().unwrap_err(), error);
+    }
 }
 
 /// Tests each number of generations that makes a difference for a table: few, not a power of two, and the maximum.

@@ -1,9 +1,8 @@
 //! Generations that end by a clock of the test. (The models `timer` of `loom-tests` show threads that find one due at
 //! the same time.)
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
@@ -176,36 +175,107 @@ fn copies_of_what_was_set_ahead() {
     }
 }
 
-/// An item that ends a generation when it is hashed the first time, and empties the filter when it is hashed again: as
-/// another thread could do.
-struct Meddling<'a> {
-    seen: &'a Seen,
-    hashed: Cell<u32>,
-    item: u64,
+thread_local! {
+    /// What the clock `meddling` does when it is read for the last time of this number of times: as another thread
+    /// could do at that moment.
+    static MEDDLE: RefCell<Option<(u32, Box<dyn FnOnce()>)>> = const { RefCell::new(None) };
 }
 
-impl Hash for Meddling<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        match self.hashed.replace(self.hashed.get() + 1) {
-            0 => assert_eq!(self.seen.advance(), 0),
-            _ => self.seen.clear(),
-        }
-        self.item.hash(state);
+fn meddle(reads: u32, meddle: impl FnOnce() + 'static) {
+    MEDDLE.set(Some((reads, Box::new(meddle))));
+}
+
+fn meddling() -> Duration {
+    match MEDDLE.take() {
+        Some((1, meddle)) => meddle(),
+        later => MEDDLE.set(later.map(|(reads, meddle)| (reads - 1, meddle))),
     }
+    Duration::ZERO
 }
 
 /// An insert that finds no free slot does not end a generation if another thread has ended one since the insert began.
-/// It first tries again.
+/// It first tries again. The other thread does so at each moment at which the insert reads the clock.
 #[test]
 fn room_that_others_make_meanwhile() {
-    let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
-    let refused = (0..1000_u64).find(|item| seen.insert(item) == Err(Error::WindowFull)).unwrap();
-    seen.set_forget_oldest_when_full(true).unwrap();
-    let item = Meddling { seen: &seen, hashed: Cell::new(0), item: refused };
-    assert_eq!(seen.insert_many(&[&item], &mut [false]), Ok(1));
-    assert_eq!(item.hashed.get(), 2);
-    assert_eq!((seen.generation(), seen.stats().early_advances), (1, 0));
-    assert_eq!((seen.len(), seen.age(&refused)), (1, Some(0)));
+    let mut moments = 0;
+    for reads in 1.. {
+        let mut seen = builder(wide(), 4).capacity(100).build().unwrap();
+        let item = (0..1000_u64).find(|item| seen.insert(item) == Err(Error::WindowFull)).unwrap();
+        seen.set_every_by(Duration::from_nanos(PERIOD), Duration::ZERO, meddling).unwrap();
+        seen.set_forget_oldest_when_full(true).unwrap();
+        let seen: &'static Seen = Box::leak(Box::new(seen));
+        meddle(reads, || {
+            seen.advance();
+            seen.clear();
+        });
+        assert_eq!(seen.insert(&item), Ok(true));
+        if MEDDLE.take().is_some() {
+            break;
+        }
+        if seen.stats().early_advances == 0 {
+            assert_eq!((seen.generation(), seen.len(), seen.age(&item)), (1, 1, Some(0)));
+            moments += 1;
+        }
+    }
+    // When it looks whether a generation is due, twice, and before it ends one.
+    assert_eq!(moments, 3);
+}
+
+/// Another thread ends the generation after an insert has stored its item, and before the insert ends it by the count.
+#[test]
+fn a_generation_that_others_end_meanwhile() {
+    for (reads, ended) in [(1, [2, 1]), (2, [1, 0])] {
+        let builder = builder(wide(), 4).capacity(100).clock(meddling).every_items(1);
+        let seen = builder.every(Duration::from_nanos(PERIOD)).build().unwrap();
+        let seen: &'static Seen = Box::leak(Box::new(seen));
+        meddle(reads, || assert_eq!(seen.advance(), 0));
+        assert_eq!(seen.insert(&1), Ok(true));
+        assert!(MEDDLE.take().is_none());
+        assert_eq!(
+            [seen.generation(), seen.stats().counted_advances],
+            ended,
+            "after {reads} reads"
+        );
+    }
+}
+
+/// The count of new items begins again when the clock has ended a generation.
+#[test]
+fn the_count_begins_again_with_each_period() {
+    NOW.set(0);
+    let builder = builder(wide(), 4).capacity(2000).clock(now).every_items(10);
+    let seen = builder.every(Duration::from_nanos(PERIOD)).build().unwrap();
+    assert!((0..9).all(|item| seen.insert(&item) == Ok(true)));
+    NOW.set(PERIOD);
+    assert!((10..19).all(|item| seen.insert(&item) == Ok(true)));
+    assert_eq!(seen.generation(), 1);
+    assert_eq!((seen.insert(&20), seen.generation()), (Ok(true), 2));
+}
+
+/// Returns a time that is later at each call.
+fn running() -> Duration {
+    NOW.set(NOW.get() + 1);
+    now()
+}
+
+/// Whatever ends a generation, its sweep is measured.
+#[test]
+fn each_sweep_is_measured() {
+    let new = || {
+        let builder = builder(wide(), 2).capacity(100).clock(running).every_items(50);
+        builder.forget_oldest_when_full().every(Duration::from_secs(3600)).build().unwrap()
+    };
+    let longest = |seen: Seen| seen.stats().longest_sweep;
+    let seen = new();
+    assert!(seen.insert(&1).is_ok());
+    assert_eq!(longest(seen), Duration::ZERO);
+    let seen = new();
+    seen.advance();
+    assert!(longest(seen) > Duration::ZERO);
+    let seen = new();
+    assert!((0..50).all(|item| seen.insert(&item).is_ok()));
+    assert_eq!(seen.stats().counted_advances, 1);
+    assert!(longest(seen) > Duration::ZERO);
 }
 
 /// Threads that ask at the same time get the same answer.

@@ -1,6 +1,8 @@
 //! What a filter states about its memory, and what it does if there is too little.
 
-use coucal::{Error, GrowableCuckooFilter, GrowableCuckooMaplet, Prehashed};
+use std::time::Duration;
+
+use coucal::{Error, ExpiringCuckooFilter, GrowableCuckooFilter, GrowableCuckooMaplet, Prehashed};
 
 use super::allocator::{counted, live_bytes, with_little_memory};
 use crate::common::{Kind, Layout, default_layout, fill, hashes};
@@ -52,15 +54,27 @@ fn the_stated_memory_is_what_is_allocated(layout: Layout) {
     }
 }
 
+#[test]
+fn an_expiring_filter_states_its_memory() {
+    for capacity in [10, 1000, 100_000] {
+        let builder = ExpiringCuckooFilter::builder().capacity(capacity).generations(4);
+        let builder = builder.every(Duration::from_secs(60)).every_items(10);
+        let stated = builder.figures(0).expect("figures").memory_bytes;
+        let (seen, heap) = counted(|| builder.build().expect("memory for a test"));
+        assert_eq!(seen.memory_bytes(), size_of_val(&seen) + heap, "capacity {capacity}");
+        assert_eq!(seen.memory_bytes(), stated, "capacity {capacity}");
+    }
+}
+
 /// Returns the maximum number of bytes of a growing filter with `words` bytes of words in use. As long as these are
-/// less than a part, four times as many replace them, with these first sizes. Stripes and versions take an eighth of
+/// less than a piece, four times as many replace them, with these first sizes. Stripes and versions take an eighth of
 /// them when they are replaced.
 fn most_bytes(words: usize) -> usize {
-    const PART: usize = 8 << 10;
+    const PIECE: usize = 8 << 10;
     let words = match words {
         ..2048 => words * 16 / 3,
-        2048..=PART => PART * 5 / 3,
-        _ => words + words / 64 + PART * 5 / 3,
+        2048..=PIECE => PIECE * 5 / 3,
+        _ => words + words / 64 + PIECE * 5 / 3,
     };
     words + words / 7 + 1200
 }

@@ -82,6 +82,9 @@ fn damaged_bytes_are_an_error() {
     let error = serde_json::from_str::<Snapshot>(&json).unwrap_err().to_string();
     assert!(error.contains("the snapshot is damaged"), "{error}");
     assert!(serde_json::from_str::<Snapshot>("[1, 2, 300]").is_err());
+    // The head of a list of 2^63 - 1 elements, and one of them.
+    let endless = [0x9b, 0x7f, 255, 255, 255, 255, 255, 255, 255, 7];
+    assert!(ciborium::from_reader::<Snapshot, _>(&endless[..]).is_err());
     let error = serde_json::from_str::<Snapshot>("7").unwrap_err().to_string();
     assert!(error.contains("the bytes of a snapshot"), "{error}");
 }
@@ -135,7 +138,9 @@ fn filters_and_views() {
     assert_eq!(restored.age("egg"), Some(1));
     plain.set_every(Duration::from_secs(60), Duration::ZERO).unwrap();
     let full = seen().capacity(100).forget_oldest_when_full().build().unwrap();
-    for error in [serde_json::to_string(&plain), serde_json::to_string(&full)] {
+    let counted = seen().capacity(100).every_items(10).build().unwrap();
+    let full = serde_json::to_string(&full);
+    for error in [serde_json::to_string(&plain), full, serde_json::to_string(&counted)] {
         let error = error.unwrap_err().to_string();
         assert!(error.contains("`set_every`") && error.contains("`snapshot()`"), "{error}");
     }

@@ -40,8 +40,8 @@ pub struct Figures {
     ///
     /// * The [stash](crate#the-stash), which has few items or none, unless
     ///   [`stashed_share`](Self::stashed_share) says otherwise.
-    /// * In a growing maplet or expiring filter, up to 48 bytes for each value (or generation) of which splits have
-    ///   doubled an entry (72 after merges), and a few KB.
+    /// * In a growing maplet or expiring filter, the counts of [doubled](crate::growth#doubled-entries) entries: up to
+    ///   48 bytes for each value (or generation) that has such an entry (72 after merges), and a few KB.
     /// * In a large growing filter, up to a 64th of the table after a `reserve` or a merge: both grow a little further.
     ///
     /// A growing filter may take up to a quarter less, because splits double fewer entries than this figure allows for.
@@ -59,13 +59,14 @@ pub struct Figures {
     /// filter is built. The default is 1.
     pub values_per_key: u32,
     /// The estimated share of the items that is stashed when the filter holds its capacity and each key has
-    /// [`values_per_key`](Self::values_per_key) values. It was measured with filters of 2^18 slots. In a maplet, up to
-    /// half a percent of the pairs more may be stashed; one percent more with fingerprints of 8 bits or less beside the
-    /// value. Each stashed entry mostly takes 11 to 23 bytes in addition to [`memory_bytes`](Self::memory_bytes). In a
-    /// filter, all stashed copies of an item are one entry.
+    /// [`values_per_key`](Self::values_per_key) values. It was measured with filters of 2^18 slots. In a maplet, the
+    /// share may be higher by up to half a percentage point, or up to one point if the fingerprint beside the value has
+    /// 8 bits or less. Each stashed entry mostly takes 11 to 23 bytes in addition to
+    /// [`memory_bytes`](Self::memory_bytes). In a filter, all stashed copies of an item are one entry.
     pub stashed_share: f64,
-    /// The share of absent items that the filter reports as present with these items. In a maplet, the mean number of
-    /// candidates for an absent key. It is for different items: with several copies of each, the rate is lower.
+    /// The share of absent items that the filter reports as present when it holds the given number of items. In a
+    /// maplet, the mean number of candidates for an absent key. This is the rate of distinct items: with several copies
+    /// of each item, it is lower.
     pub false_positive_rate: f64,
 }
 

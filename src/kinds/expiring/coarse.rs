@@ -49,6 +49,17 @@ mod tests {
 
     use super::*;
 
+    /// The coarse clock mostly stands still for a millisecond or more.
+    #[test]
+    fn a_short_period_has_the_exact_clock() {
+        let now = clock_for(Duration::from_millis(999));
+        for _ in 0..100 {
+            let before = now();
+            thread::sleep(Duration::from_micros(1));
+            assert!(now() > before);
+        }
+    }
+
     #[test]
     fn both_clocks_go_on_as_time_does() {
         for now in [exact, coarse_clock()] {

@@ -20,7 +20,7 @@ use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::ValueBits;
 use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 
-/// The third parameter of a [`Builder`] that builds an [`ExpiringCuckooFilter`]: see [`ExpiringBuilder`].
+/// The type argument `T` of a [`Builder`] of [`ExpiringCuckooFilter`]s: see [`ExpiringBuilder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiring {}
 
@@ -188,15 +188,14 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// [`stats`](ExpiringCuckooFilter::stats) counts the generations that ended early.
     ///
     /// An insert ends one generation at a time, the oldest one first. If one generation filled the whole filter, the
-    /// insert would forget all items at once. So a generation must end before:
+    /// insert would forget all items at once. So a generation must end before it fills the filter:
     ///
     /// * If neither [`every`](Self::every) nor [`every_items`](Self::every_items) is set, a generation also ends after
     ///   `capacity / N` new items, for N generations. (In a growing filter, after `max_capacity / N`.)
     /// * With `every_items`, the filter must have room for (N - 1) · `items` items, or `build` returns an error. So if
     ///   one thread inserts new items only, the filter always remembers the present generation and the N - 2 full ones
-    ///   before it.
-    ///   (With 1 item for each generation `build` returns no error: a filter that has room for fewer than N - 1 items
-    ///   remembers as many generations as it has room for.)
+    ///   before it. (With 1 item for each generation, `build` returns no error: a filter that has room for fewer than
+    ///   N - 1 items remembers as many generations as it has room for.)
     /// * With `every` alone, a burst within one period can fill the filter. The insert then forgets all items, the
     ///   burst included, after one sweep for each of the N generations. If you expect bursts, set `every_items` as
     ///   well.
@@ -452,8 +451,7 @@ impl ExpiringCuckooFilter {
 }
 
 impl<S> ExpiringCuckooFilter<Fp16x4, S> {
-    /// Returns an empty filter with this hasher, and otherwise as
-    /// [`with_capacity`](ExpiringCuckooFilter::with_capacity) does.
+    /// Builds a filter as [`with_capacity`](ExpiringCuckooFilter::with_capacity) does, with this hasher.
     ///
     /// # Panics
     ///
@@ -545,7 +543,7 @@ impl GrowableExpiringCuckooFilter {
 }
 
 impl<S> GrowableExpiringCuckooFilter<AnyLayout, S> {
-    /// Returns an empty filter with this hasher, and otherwise as [`new`](GrowableExpiringCuckooFilter::new) does.
+    /// Builds a filter as [`new`](GrowableExpiringCuckooFilter::new) does, with this hasher.
     ///
     /// # Panics
     ///
@@ -566,8 +564,7 @@ impl<S> GrowableExpiringCuckooFilter<AnyLayout, S> {
         built(builder.hasher(hasher).build())
     }
 
-    /// Returns an empty filter with this hasher, and otherwise as
-    /// [`with_capacity`](GrowableExpiringCuckooFilter::with_capacity) does.
+    /// Builds a filter as [`with_capacity`](GrowableExpiringCuckooFilter::with_capacity) does, with this hasher.
     ///
     /// # Panics
     ///

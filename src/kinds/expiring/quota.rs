@@ -4,8 +4,8 @@
 //!
 //! An insert adds the number of its new items to the count. The insert that raises the count to `items` or above ends
 //! the generation. Then it stores how many of its own items are left: those are the first of the next generation. While
-//! a thread ends a generation, the count stays at `items` or above, so no other thread ends one by the count, or resets
-//! it. What other threads count meanwhile belongs to the generation that ends.
+//! a thread ends a generation, the count stays at `items` or above. So no other thread ends a generation by the count,
+//! or resets the count. Items that other threads count meanwhile belong to the generation that ends.
 //!
 //! If a generation ends for another reason (its time, a full table, a call), the count is reset, unless it has just
 //! reached `items`. In that case, the thread that raised it finds that the generation of its items has ended already,
@@ -75,7 +75,7 @@ struct Left<'a> {
 
 impl Drop for Left<'_> {
     fn drop(&mut self) {
-        // A swap, since loom orders it among the additions; a store it does not.
+        // Not a store: loom orders a swap among the additions, but not a store.
         self.count.swap(self.items, Ordering::Relaxed);
     }
 }
@@ -87,6 +87,18 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    /// A copy that is made while a generation ends begins with the next one.
+    #[test]
+    fn a_copy_while_a_generation_ends() {
+        let quota = Quota::new(3);
+        let mut ended = false;
+        quota.count(3, || {
+            assert_eq!(quota.copy().new.load(Ordering::Relaxed), 0);
+            ended = true;
+        });
+        assert!(ended);
+    }
 
     #[test]
     fn one_end_for_each_number_of_items() {

@@ -112,8 +112,8 @@ impl Timer {
     /// Returns the time at which the present generation began, and the time now. While a thread advances, both are now.
     fn began_and_now(&self) -> (u64, u64) {
         let (began, now) = (self.began(), self.now());
-        // A thread that has ended this generation, but has not stored the next `began` yet, had found a whole period
-        // over.
+        // By the clock, a generation is ended only by a thread that has found a whole period over. So until then, no
+        // thread is between the end of this generation and the store of the next `began`.
         if now.saturating_sub(began) < self.period {
             return (began, now);
         }
@@ -311,6 +311,16 @@ mod tests {
             timer.advance_due(of_other, |_| unreachable!("it waits"))
         });
         assert_eq!((timer.began(), timer.longest_sweep()), (95, Duration::from_nanos(76)));
+    }
+
+    #[test]
+    fn the_longest_sweep_is_kept() {
+        clock!(NOW);
+        let timer = Timer::new(PERIOD, Duration::ZERO, now).unwrap();
+        for (sweep, longest) in [(5, 5), (2, 5), (7, 7)] {
+            timer.measure(|| NOW.fetch_add(sweep, Ordering::SeqCst));
+            assert_eq!(timer.longest_sweep(), Duration::from_nanos(longest));
+        }
     }
 
     /// After a sweep, at least the time that it took passes without a sweep, up to a period. This holds however late

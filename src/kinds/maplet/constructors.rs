@@ -11,7 +11,7 @@ use crate::sizing::Request;
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::ValueBits;
 
-/// The third parameter of a [`Builder`] that builds a [`CuckooMaplet`]: see [`MapletBuilder`].
+/// The type argument `T` of a [`Builder`] of [`CuckooMaplet`]s: see [`MapletBuilder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maplets {}
 
@@ -230,8 +230,8 @@ impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
 
 /// Constructors. For all other choices, use the [builder](CuckooMaplet::builder).
 impl CuckooMaplet {
-    /// Returns an empty maplet that holds `pairs` pairs, copies included, of a key and a value of `value_bits` bits,
-    /// with the default layout and hasher.
+    /// Builds an empty maplet that holds `pairs` pairs, copies included, with values of `value_bits` bits and with the
+    /// default layout and hasher.
     ///
     /// # Panics
     ///
@@ -272,7 +272,7 @@ impl CuckooMaplet {
 }
 
 impl<S> CuckooMaplet<Fp16x4, S> {
-    /// Returns an empty maplet with this hasher, and otherwise as [`with_capacity`](CuckooMaplet::with_capacity) does.
+    /// Builds a maplet as [`with_capacity`](CuckooMaplet::with_capacity) does, with this hasher.
     ///
     /// # Panics
     ///
@@ -294,8 +294,8 @@ impl<S> CuckooMaplet<Fp16x4, S> {
 }
 
 impl GrowableCuckooMaplet {
-    /// Returns an empty maplet that grows with its pairs of a key and a value of `value_bits` bits, with the default
-    /// hasher. It needs no size and no layout: [`growable`](MapletBuilder::growable) says which layout it has.
+    /// Builds an empty maplet that grows with its pairs, with values of `value_bits` bits and with the default hasher.
+    /// It needs no size and no layout: [`growable`](MapletBuilder::growable) says which layout it has.
     ///
     /// # Panics
     ///
@@ -363,7 +363,7 @@ impl GrowableCuckooMaplet {
 }
 
 impl<S> GrowableCuckooMaplet<AnyLayout, S> {
-    /// Returns an empty maplet with this hasher, and otherwise as [`new`](GrowableCuckooMaplet::new) does.
+    /// Builds a maplet as [`new`](GrowableCuckooMaplet::new) does, with this hasher.
     ///
     /// # Panics
     ///
@@ -383,8 +383,7 @@ impl<S> GrowableCuckooMaplet<AnyLayout, S> {
         built(GrowableCuckooMaplet::builder().value_bits(value_bits).hasher(hasher).build())
     }
 
-    /// Returns an empty maplet with this hasher, and otherwise as
-    /// [`with_capacity`](GrowableCuckooMaplet::with_capacity) does.
+    /// Builds a maplet as [`with_capacity`](GrowableCuckooMaplet::with_capacity) does, with this hasher.
     ///
     /// # Panics
     ///
