@@ -175,16 +175,18 @@ fn copies_of_what_was_set_ahead() {
     }
 }
 
+/// A number of reads of the clock, and a change that another thread could make at the last of these reads.
+type Meddle = (u32, Box<dyn FnOnce()>);
+
 thread_local! {
-    /// What the clock `meddling` does when it is read for the last time of this number of times: as another thread
-    /// could do at that moment.
-    static MEDDLE: RefCell<Option<(u32, Box<dyn FnOnce()>)>> = const { RefCell::new(None) };
+    static MEDDLE: RefCell<Option<Meddle>> = const { RefCell::new(None) };
 }
 
 fn meddle(reads: u32, meddle: impl FnOnce() + 'static) {
     MEDDLE.set(Some((reads, Box::new(meddle))));
 }
 
+/// Returns the time of a clock that stands still, and makes the change when its read has come.
 fn meddling() -> Duration {
     match MEDDLE.take() {
         Some((1, meddle)) => meddle(),
