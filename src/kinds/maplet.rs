@@ -748,8 +748,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// with [`insert`](Self::insert).
     ///
     /// The batch is not atomic: it is one call of `insert` for each pair, and waits as such a call does. (There are no
-    /// batches of `contains_key`, `insert_if_absent`, `insert_pair_if_absent` and `update_or_insert`: call them in a
-    /// loop.)
+    /// batches of `contains_key`, `insert_if_absent`, `insert_pair_if_absent`, `update` and `update_or_insert`: call
+    /// them in a loop.)
     ///
     /// # Errors
     ///

@@ -13,8 +13,8 @@ use crate::common::{
 
 /// The maximum number of bytes that a filter has besides its words: locks, counters, versions, and itself.
 const MOST_BESIDES: usize = 48 << 10;
-/// The bytes that growth allocates at once for a slab of the table.
-const SLAB: usize = 16 << 10;
+/// Room for two slabs of the table.
+const SLABS: usize = 16 << 10;
 /// The number of buckets with which a filter begins if no size is given.
 const FIRST_BUCKETS: usize = 128;
 
@@ -187,7 +187,7 @@ fn bits_per_item_in_large_filters() {
     assert!(most_bits <= 21.9, "{most_bits}");
     let words = 8 * (filter.slots() / 4);
     let besides = filter.memory_bytes() - words;
-    assert!(besides <= MOST_BESIDES + SLAB + words / 64 + words / 512, "{besides}");
+    assert!(besides <= MOST_BESIDES + SLABS + words / 64 + words / 512, "{besides}");
 }
 
 /// From nothing to 2^24 items in a long run, with the shortest cores or nearly so: no insert is refused, at most one

@@ -223,7 +223,8 @@ fn room_that_others_make_meanwhile() {
     assert_eq!(moments, 3);
 }
 
-/// Another thread ends the generation after an insert has stored its item, and before the insert ends it by the count.
+/// Another thread ends a generation before an insert stores its item, or afterwards, before the insert ends it by the
+/// count.
 #[test]
 fn a_generation_that_others_end_meanwhile() {
     for (reads, ended) in [(1, [2, 1]), (2, [1, 0])] {
