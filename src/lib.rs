@@ -182,7 +182,7 @@
 //!
 //! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows a few buckets at a time. Its false-positive
 //! rate is 0.019 % at 384 items, 0.23 % (one in 430) at a million, and 0.42 % at a thousand million: each doubling adds
-//! 0.019 percentage points. The builder takes a [bound](Builder::false_positive_rate) for the rate. See [`growth`].
+//! 0.019 percentage points. The builder takes a [bound](Builder::false_positive_rate) for the rate.
 //!
 //! # Snapshots
 //!
@@ -235,7 +235,7 @@
 //!
 //! | operation | waits for |
 //! |---|---|
-//! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody; rarely, [`get`](CuckooMaplet#what-blocks) and [`age`](ExpiringCuckooFilter#what-blocks) for writers; `get` of a key with stashed values for the allocator |
+//! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody; rarely, [`get`](CuckooMaplet#what-blocks) and [`age`](ExpiringCuckooFilter#what-blocks) for writers; `get` of stashed values for the allocator |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
 //! | an insert that splits buckets of a growing filter, `reserve` | also other splits, the beginning and the end of a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |
