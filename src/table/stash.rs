@@ -1033,4 +1033,52 @@ mod tests {
         check::<FixedBuckets<ValueBits>>();
         check::<GrowingBuckets<ValueBits>>();
     }
+
+    /// A snapshot that has copied a shard copies it again after a change of values.
+    #[test]
+    fn a_copy_of_the_stash_sees_a_change_of_values() {
+        let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
+        let table = Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        let key = |value| table.key_of(Pair { hash: geometry::mix(1), value });
+        table.stash_copies(key(1), 1).unwrap();
+        let mut copied = Copied::new();
+        table.copy_stash(&mut copied).unwrap();
+        assert_eq!(table.update_values(vec![Some(0), Some(2), Some(2), Some(3)]), Ok(0));
+        table.copy_stash(&mut copied).unwrap();
+        let place = Table::<Fp16x4, FixedBuckets<ValueBits>>::in_stash(key(2));
+        assert_eq!(sorted(copied).unwrap(), [Stashed { place, copies: 1 }.words()]);
+    }
+
+    /// The removals of an unmerge put stashed entries back, too.
+    #[test]
+    fn an_unmerge_puts_entries_back() {
+        let into = table(64);
+        let stashed = into.key(geometry::mix(0));
+        assert_eq!(into.stash_copies(stashed, 1), Ok(true));
+        let is_beside =
+            |key: &Key| into.group_of(*key) == into.group_of(stashed) && key.entry != stashed.entry;
+        let mut others = (1..).map(|hash| into.key(geometry::mix(hash))).filter(is_beside);
+        // One in 64 of 2,000 removals looks.
+        for _ in 0..20 {
+            let other = table(64);
+            others.by_ref().take(100).for_each(|key| other.insert(key).unwrap());
+            let image = other.image().unwrap();
+            into.merge(&image, 0).unwrap();
+            assert_eq!(into.unmerge(&image), 0);
+        }
+        assert_eq!((into.occupied(), into.stashed_entries()), (1, 0));
+    }
+
+    /// One word counts up to 4,095 copies: equal values may need a second word.
+    #[test]
+    fn equal_values_may_need_a_second_word() {
+        let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
+        let table = Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        let key = |value| table.key_of(Pair { hash: geometry::mix(1), value });
+        for value in [1, 2] {
+            assert_eq!(table.stash_copies(key(value), 3000), Ok(true));
+        }
+        assert_eq!(table.update_values(vec![Some(0), Some(3), Some(3), Some(3)]), Ok(0));
+        assert_eq!(table.count_stashed(key(3)), 6000);
+    }
 }

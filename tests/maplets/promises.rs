@@ -152,3 +152,27 @@ fn a_quarter_more_capacity_for_keys_with_several_values() {
     assert!((5500..6500).contains(&stashed), "{stashed}");
     assert!(hardly_any < 10 && fewer < bytes, "{hardly_any}, {fewer} and {bytes} bytes");
 }
+
+/// No call stores a value that does not fit, and then nothing has changed.
+#[test]
+fn no_call_stores_a_value_that_does_not_fit() {
+    for kind in Kind::each(default_layout(), 6).into_iter().filter(|kind| kind.value_bits > 0) {
+        let maplet = kind.build(10, 100);
+        maplet.insert((1, 5)).unwrap();
+        let before = maplet.bytes();
+        for value in [64, 127, u32::MAX] {
+            assert_eq!(maplet.insert_if_absent((2, value)), Err(Error::ValueTooLarge));
+            assert_eq!(maplet.insert_pair_if_absent((2, value)), Err(Error::ValueTooLarge));
+            let last = |old: u32| Some(if old == 63 { value } else { old });
+            assert_eq!(maplet.try_update_values(&last), Err(Error::ValueTooLarge));
+        }
+        assert!(maplet.bytes() == before);
+    }
+}
+
+#[test]
+fn candidates_are_printed() {
+    let maplet = default_layout().maplet(100, 4);
+    maplet.insert(&Prehashed(1), 7).unwrap();
+    assert_eq!(format!("{:?}", maplet.get(&Prehashed(1))), "[7]");
+}

@@ -434,3 +434,29 @@ fn while_others_use_both() {
     }
     println!("{rounds} merges, beside the others {overlaps:?}");
 }
+
+/// Without a maximum, a merge checks the rate for as many items as the builder does.
+#[test]
+fn a_rate_without_a_maximum_admits_a_merge() {
+    let builder = || CuckooFilter::builder().growable().hasher(HASHER);
+    let built = |n: u32| builder().false_positive_rate(f64::from(n) / 10_000.0).build().ok();
+    let whole = (1..1000).find_map(built).expect("a rate that is reached");
+    let part = builder().build().expect("no rate");
+    fill(&part, 0..300);
+    assert_eq!(whole.merge(&part), Ok(()));
+}
+
+/// A merge keeps the rate also beyond the maximum capacity, where there is room.
+#[test]
+fn a_rate_is_kept_beyond_the_maximum_capacity() {
+    const ALL: usize = 20_000;
+    let builder = || CuckooFilter::builder().capacity(ALL).max_capacity(ALL).hasher(HASHER);
+    let rate = 1.02 * builder().figures(ALL).expect("figures").false_positive_rate;
+    let whole = builder().false_positive_rate(rate).build().expect("a filter");
+    let more = builder().build().expect("a filter");
+    fill(&whole, 0..ALL as u64);
+    fill(&more, 100_000..101_000);
+    let error = whole.merge(&more).expect_err("too high a rate");
+    assert!(matches!(error, Error::MergedRateTooHigh { .. }), "{error}");
+    assert_eq!(whole.len(), ALL);
+}

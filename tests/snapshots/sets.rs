@@ -267,3 +267,16 @@ fn common_items_are_found_during_an_intersection() {
         assert!(common.iter().all(|item| ours.contains(item)));
     }
 }
+
+/// Stashed entries count, and equal copies count once.
+#[test]
+fn an_overlap_counts_stashed_entries() {
+    let [ours, theirs] = [0; 2].map(|_| fixed(default_layout(), 100));
+    let hot = [Prehashed(7); 30];
+    fill(&ours, &hot);
+    fill(&theirs, &hot[..1]);
+    assert_eq!(ours.stats().stashed_entries, 1);
+    // Eight slots, and one entry.
+    let overlap = ours.overlap(&theirs).unwrap();
+    assert!((overlap.items - 9.0).abs() < 0.01, "{overlap:?}");
+}

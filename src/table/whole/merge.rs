@@ -426,4 +426,22 @@ mod tests {
             "{doubled:?}"
         );
     }
+
+    /// For the rate, doubled entries of the other table are not items of their own.
+    #[test]
+    fn doubled_entries_are_not_items_for_the_rate() {
+        let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp16x4::ID, 32, 1 << 10) };
+        let [from, into] =
+            [0; 2].map(|_| Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap());
+        let pair = |hash| Pair { hash: geometry::mix(hash), value: 1 };
+        (0..20).for_each(|hash| from.insert(from.key_of(pair(hash))).unwrap());
+        from.split_buckets(&mut from.shared.doubled.lock(), 256 - from.present()).unwrap();
+        let image = from.image().unwrap();
+        assert!(image.doubled().entries > 50);
+        let known = from.entries_of(&image).map(|entry| entry.place.entry.known());
+        let weight: f64 = known.map(power_of_half).sum();
+        let expected = weight - into.sizing().weight_at(20);
+        let found = into.keep_promised_rate(&image, 0).unwrap();
+        assert!((found - expected).abs() < 1e-9, "{found}, {expected}");
+    }
 }

@@ -250,4 +250,25 @@ mod tests {
         assert_eq!(into.unmerge(&from.image().unwrap()), 20);
         assert_eq!((into.len(), into.doubled()), (20, Counts::default()));
     }
+
+    /// Copies that are taken out of the stash take no entries with them.
+    #[test]
+    fn an_unmerge_of_copies_leaves_the_entries() {
+        type F = Packed<16, 4>;
+
+        let sizing = Sizing { value_bits: 10, ..Sizing::of_table(F::ID, 32, 1 << 10) };
+        let [from, into] =
+            [0; 2].map(|_| Table::<F, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap());
+        let pair = |hash| Pair { hash: geometry::mix(hash), value: 7 };
+        (0..20).for_each(|hash| from.insert(from.key_of(pair(hash))).unwrap());
+        for (table, buckets) in [(from, 256), (into, 1 << 10)] {
+            let most = buckets - table.present();
+            table.split_buckets(&mut table.shared.doubled.lock(), most).unwrap();
+        }
+        let image = from.image().unwrap();
+        (0..40).for_each(|_| into.merge(&image, 0).unwrap());
+        let before = into.entries();
+        assert_eq!(into.unmerge(&image), 0);
+        assert_eq!(into.entries(), before);
+    }
 }
