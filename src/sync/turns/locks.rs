@@ -39,7 +39,7 @@ impl<T> RwLock<T> {
     }
 }
 
-/// Called before a thread sleeps until another thread unlocks a lock. In a model that sleep would never end.
+/// Panics before a thread sleeps until another thread unlocks a lock: in a model that sleep would never end.
 ///
 /// # Panics
 ///
