@@ -145,7 +145,7 @@
 //!   items before the failure, and an insert into an expiring filter may have ended generations.
 //! * **Linearizable.** `insert`, `insert_if_absent`, `remove`, `count` and `contains` each take effect at one instant
 //!   between call and return, across all items: if two threads each insert an item and then look up the other's, at
-//!   least one finds it. A thread that finds an item sees all that the inserting thread did before the insert.
+//!   least one finds it. A lookup that finds a copy sees all that its inserter did before the insert.
 //!   `insert_if_absent`, `remove` and `count` act on a [class](#which-insert), whose items share their copies.
 //! * **Predicted false positives.** A filter reports about 2b·load/2<sup>f</sup> of absent items as present, for b
 //!   slots per bucket and fingerprints of f bits: 0.0119 % if full, in the default layout.

@@ -37,7 +37,7 @@ pub(crate) const MAX_DOUBLED: u64 = 4;
 /// beyond its bucket.
 const ENDLESS_BITS: u32 = 12;
 /// A growing table without a maximum keeps its rate up to this number of items.
-pub(crate) const ENDLESS_ITEMS: u64 = 1 << 40;
+const ENDLESS_ITEMS: u64 = 1 << 40;
 /// The highest rate of a growing table if its layout is chosen without a requested rate. This is the rate at the
 /// maximum; if there is no maximum, the rate after ten doublings.
 const MAX_CHOSEN_RATE: f64 = 0.02;
@@ -214,11 +214,9 @@ impl Sizing {
             None if !request.grows => {
                 request.items().max(if self.buckets == 2 { 2 * slots } else { 0 })
             }
-            // A merge asks for the rate at the same number of items.
             None if request.rate.is_some() => {
-                let is_endless = is_endless(self.layout.properties(), self.buckets);
-                let most = if is_endless { ENDLESS_ITEMS.max(request.items()) } else { u64::MAX };
-                self.max_capacity.min(most)
+                let properties = self.layout.properties();
+                items_of_rate(properties, self.buckets, self.max_capacity).max(request.items())
             }
             None => (((self.initial << 10) * slots) as f64 * share(self.target_load)) as u64,
         })
@@ -419,6 +417,12 @@ pub(crate) fn in_address_space(n: u64) -> usize {
 /// Returns the maximum number of buckets of a table of this layout.
 fn most_buckets(layout: &Properties) -> u64 {
     MAX_SLOTS / layout.slots as u64 / 2 * 2
+}
+
+/// Returns up to how many items a growing table keeps its rate: `max_capacity`, or less if growth does not end.
+pub(crate) fn items_of_rate(layout: &Properties, max_buckets: u64, max_capacity: u64) -> u64 {
+    let most = if is_endless(layout, max_buckets) { ENDLESS_ITEMS } else { u64::MAX };
+    max_capacity.min(most)
 }
 
 /// Returns whether growth to this maximum does not end in practice.

@@ -612,13 +612,10 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     fn put_back(self, place: Place) {
         let key = self.geometry().key_of(place);
         let places = key.places();
-        let (locked, buckets) = self.lock_to_move(places, self.locate(places));
+        let (locked, _) = self.lock_to_move(places, self.locate(places));
         if let Some((mut writer, found)) = self.longest_stashed(key) {
-            if found.entry.known == place.entry.known()
-                && self.try_place_locked(&locked, buckets, key, Duplicates::Allow)
-                    == Attempt::Stored
-            {
-                self.take_from_stash(key, &mut writer, found, 1);
+            if found.entry.known == place.entry.known() {
+                self.put_in_bucket(&locked, key, &mut writer, found, found.entry.bits());
             }
         }
     }

@@ -393,7 +393,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     }
 
     /// Gives one copy of the item the stamp of the [generation](crate::table::whole::generations) that is present when
-    /// the stripe is held. The rest is as in `replace`.
+    /// the stripe is held. A stashed entry goes back to a bucket if there is room. The rest is as in `replace`.
     #[inline]
     pub(in crate::table) fn restamp(self, key: Key) -> Result<bool, InsertError> {
         self.change(key, Change::Stamp)

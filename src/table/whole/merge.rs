@@ -8,7 +8,7 @@
 use super::image::Image;
 use crate::error::{Error, InsertError};
 use crate::layout::{Encoding, both};
-use crate::sizing::{self, ENDLESS_ITEMS, MAX_DOUBLED};
+use crate::sizing::{self, MAX_DOUBLED};
 use crate::sync::StepsToStore;
 use crate::table::items::insert::is_known_by;
 use crate::table::placing::entry::{Entry, MOST_KNOWN};
@@ -74,9 +74,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             let known = self.entries_of(image).map(|entry| entry.place.entry.known());
             let weight: f64 = known.map(power_of_half).sum();
             weighs_more = weight - (sizing.weight_at(merged) - sizing.weight_at(present));
-            let is_endless = sizing::is_endless(F::ID.properties(), self.max_buckets());
-            let most = if is_endless { ENDLESS_ITEMS } else { u64::MAX };
-            items = max_capacity.min(most).max(merged);
+            let most = sizing::items_of_rate(F::ID.properties(), self.max_buckets(), max_capacity);
+            items = most.max(merged);
         }
         let reached = sizing.false_positive_rate_with(items, self.merged_weight() + weighs_more);
         if reached > self.promised_rate {
