@@ -350,8 +350,10 @@ impl<V: Values> Placing for GrowingPlacing<V> {
     #[inline]
     fn only<F: Encoding>(read: Read<F, Self>) -> Option<Only<F>> {
         // If the item is itself an entry, then an entry that knows more bits does not match it.
-        let is_all_known = read.key.entry.known() == u64::BITS;
-        match is_all_known.then(|| F::only(read.words, Bucket::sought(read, None)))? {
+        if read.key.entry.known() < u64::BITS {
+            return None;
+        }
+        match F::only(read.words, Bucket::sought(read, None)) {
             Matches::One(only) => Some(only),
             Matches::None | Matches::Several => None,
         }
