@@ -16,20 +16,26 @@
 //! * Out: if the entry goes back to a bucket, store it there; then bump the version, and clear the bit if no entry of
 //!   the group is left; then clear the cell. The order is copy, bump, clear, as in a kick.
 //!
-//! **Lookups** first compare the version with one without the bit. So if the group has a stashed entry, a lookup that
-//! finds nothing in the buckets does not validate, and goes on in `contains_slow`. This function reads the *marks* of
-//! the item. They mostly prove that nothing of the item is stashed; otherwise the function also reads the cells. Then
-//! it compares the version with the one that was loaded before the words. If it has found the item in the cells, it
-//! only looks whether the bit is set: the insert stores the cell before it sets the bit.
+//! **Flags.** Each version group has 64 *flags*, in one word. An item has one of them, by its core and its positions
+//! ([`Geometry::flag`](super::placing::geometry::Geometry::flag)). The flag is set before an entry of the item is stored
+//! in a cell. All flags of a group are cleared when its last entry leaves. So a flag may stay set although no entry of
+//! its items is left: then an operation on such an item also reads the marks.
 //!
-//! A lookup reads words before marks and cells: if it reads a word as it is after a removal, it also sees all marks and
-//! cells that were there before the removal. An entry that leaves the stash leaves the cells, and then the marks, only
-//! after the version was bumped.
+//! **Lookups** first compare the version with one without the bit. So if the group has a stashed entry, a lookup that
+//! finds nothing in the buckets does not validate. It goes on, and reads in this order until it has proved that nothing
+//! of the item is stashed: the flag of the item, the *marks*, and the cells. Mostly the flag is enough, and otherwise
+//! mostly the marks. Then the lookup compares the version with the one that was loaded before the words. If it has
+//! found the item in the cells, it only looks whether the bit is set: the insert stores the cell before it sets the
+//! bit.
+//!
+//! A lookup reads words before flags, marks and cells: if it reads a word as it is after a removal, it also sees all
+//! flags, marks and cells that were there before the removal. An entry that leaves the stash leaves the cells, and then
+//! the marks and flags, only after the version was bumped.
 //!
 //! **Under one stripe, "not stashed" is certain.** The stashed entries of an item change only under both of its
-//! stripes. So a thread that holds one of these stripes can read the marks and the cells without the mutex: if they
-//! show that nothing of the item is stashed, this is certain. An operation on an item that is not stashed mostly takes
-//! no additional lock, even if other items are stashed.
+//! stripes. So a thread that holds one of these stripes can read flags, marks and cells without the mutex: if they show
+//! that nothing of the item is stashed, this is certain. An operation on an item that is not stashed mostly takes no
+//! additional lock, even if other items are stashed.
 //!
 //! **Back to the buckets.** If a removal frees a slot and the same key has another value in the stash, this value goes
 //! back at once. Of the other removals of items whose group has a stashed entry, one in [`REMOVALS_PER_LOOK`] looks at
@@ -86,12 +92,14 @@ impl<B: Buckets> State<B> {
     pub(super) fn stash_bytes(&self) -> usize {
         let shards = self.shared.stash.shards();
         let groups = self.shared.stash.groups / shards.len().max(1);
-        size_of_val(shards) + shards.iter().map(|shard| shard.heap_bytes(groups)).sum::<usize>()
+        self.shared.stash.bytes_beside_cells()
+            + shards.iter().map(|shard| shard.heap_bytes(groups)).sum::<usize>()
     }
 
     /// Empties the stash. The caller holds all stripes, and has bumped every version.
     pub(super) fn clear_stash(&self) {
         self.shared.stash.shards().iter().for_each(|shard| shard.lock().clear());
+        self.shared.stash.clear_all_flags();
     }
 }
 
@@ -175,21 +183,29 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         Place { position, entry: Entry::knowing(entry.bits().into(), known) }
     }
 
+    /// Returns `true` only where `stash_lacks` does, but reads only the flags of the group, which are one word. Takes no
+    /// lock.
+    #[inline(always)]
+    pub(super) fn flags_lack(self, key: Key) -> bool {
+        let geometry = self.geometry();
+        self.state.shared.stash.lack(geometry.version_group(key), geometry.flag(key))
+    }
+
     /// Returns `true` if the cells of the stash certainly hold no entry of the item, whatever its value is. Returns
     /// `false` if they hold one, if there are no cells, and rarely if they hold none. Takes no lock.
     // Always inlined: this makes a lookup a quarter shorter.
     #[inline(always)]
     pub(super) fn stash_lacks(self, key: Key) -> bool {
         let cells = self.cells_of(self.group_of(key));
-        cells.is_some_and(|cells| cells.lacks(self.key_at_even(key)))
+        self.flags_lack(key) || cells.is_some_and(|cells| cells.lacks(self.key_at_even(key)))
     }
 
-    /// Returns `true` only where `stash_lacks` does, but reads the marks alone. If nothing of the item is stashed, they
-    /// mostly prove it.
+    /// Returns `true` only where `stash_lacks` does, but reads only the flags and the marks. If nothing of the item is
+    /// stashed, they mostly prove it.
     #[inline(always)]
     pub(super) fn stash_marks_lack(self, key: Key) -> bool {
         let cells = self.cells_of(self.geometry().version_group(key));
-        cells.is_some_and(|cells| cells.marks_lack(self.key_at_even(key)))
+        self.flags_lack(key) || cells.is_some_and(|cells| cells.marks_lack(self.key_at_even(key)))
     }
 
     /// Returns whether an entry of the item, with any value, may be stashed. `false` is certain. The caller holds one
@@ -199,6 +215,22 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let Key { entry, first, second } = key;
         self.versions().any_stashed(self.geometry().version_group(key))
             && self.may_be_in_cells(entry, first, second)
+    }
+
+    /// Returns what `may_be_stashed` does, but more often `true`: asks only the flags.
+    #[inline(always)]
+    pub(super) fn may_be_flagged(self, key: Key) -> bool {
+        let Key { entry, first, second } = key;
+        self.versions().any_stashed(self.geometry().version_group(key))
+            && self.is_flagged(entry, first, second)
+    }
+
+    /// Continues `may_be_flagged` for an item whose group has a stashed entry. [`Key`] says why it takes three
+    /// arguments.
+    #[cold]
+    #[inline(never)]
+    fn is_flagged(self, entry: Entry, first: u64, second: u64) -> bool {
+        !self.flags_lack(Key { entry, first, second })
     }
 
     /// Continues `may_be_stashed` for an item whose group has a stashed entry. [`Key`] says why it takes three
@@ -213,6 +245,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// missed one. Takes no lock.
     #[inline]
     pub(super) fn stash_holds(self, key: Key, with_value: bool) -> Option<bool> {
+        if self.flags_lack(key) {
+            return Some(false);
+        }
         let query = self.query(key, with_value);
         self.cells_of(self.group_of(key)).map_or(Some(false), |cells| cells.holds(query))
     }
@@ -279,14 +314,15 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             return Ok(());
         }
         let shards = self.try_shards()?;
-        let group_of =
-            |words| self.group_of(self.geometry().key_of(Stashed::of_words(words).place));
+        let key_of = |words| self.geometry().key_of(Stashed::of_words(words).place);
+        let group_of = |words| self.group_of(key_of(words));
         for (at, shard) in shards.iter().enumerate() {
             let its = || entries.iter().filter(|&&words| group_of(words) % shards.len() == at);
             let mut of_shard = try_with_capacity(its().count())?;
             for &words in its() {
                 let group = group_of(words);
                 self.versions().stashed(group, !self.versions().any_stashed(group));
+                self.state.shared.stash.set_flag(group, self.geometry().flag(key_of(words)));
                 of_shard.push((self.in_shard(group), words));
             }
             shard.lock().fill(&mut of_shard)?;
@@ -346,6 +382,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         copies: usize,
     ) -> Result<bool, InsertError> {
         let group = self.group_of(key);
+        self.state.shared.stash.set_flag(group, self.geometry().flag(key));
         let is_new =
             writer.add(self.in_shard(group), Stashed { place: Self::in_stash(key), copies })?;
         // After the cell: a lookup that sees the bumped version also sees the cell.
@@ -424,6 +461,9 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let is_last = found.copies == copies && self.stashed_beside(writer, group) == 1;
         self.versions().unstash(group, is_last);
         writer.take(self.in_shard(group), found, copies);
+        if writer.of_group(self.in_shard(group)) == 0 {
+            self.state.shared.stash.clear_flags(group);
+        }
     }
 
     /// Takes out of the stash all entries that are there at the call and that both functions accept. Returns the number
@@ -584,10 +624,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
 
     /// Looks at stashed entries of other items in one of [`REMOVALS_PER_LOOK`] calls, after a removal has freed a slot.
     /// Does nothing if the item's group has no stashed entry. The caller holds no stripe.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn unstash_at_times(self, removed: Place) {
-        let removed = self.geometry().key_of(removed);
+    #[inline]
+    pub(super) fn unstash_at_times(self, removed: Key) {
         let number = if cfg!(coucal_model) {
             removed.even().position ^ u64::from(removed.entry.bits()) << 32
         } else {
@@ -595,13 +633,16 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
             geometry::mix(removed.even().position ^ a.rotate_left(17) ^ b)
         };
         if cfg!(coucal_model) || number % REMOVALS_PER_LOOK == 0 {
-            self.unstash(removed, number);
+            self.unstash(removed.places()[0], number);
         }
     }
 
     /// Looks at some entries of the shard of an item that was removed, and puts a copy of each into a bucket if there
     /// is room.
-    pub(super) fn unstash(self, removed: Key, number: u64) {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn unstash(self, removed: Place, number: u64) {
+        let removed = self.geometry().key_of(removed);
         for place in self.choose_stashed(removed, number).into_iter().flatten() {
             self.put_back(place);
         }
@@ -717,6 +758,40 @@ mod tests {
         assert!((0..5000).all(|hash| table.stash_marks_lack(key(hash))));
     }
 
+    /// The flag of an item is set while an entry of the item is stashed. The last entry of a group clears the flags of
+    /// the group, and a `clear` those of all groups.
+    #[test]
+    fn flags_of_stashed_items() {
+        let of = |table: Table<'static, Fp16x4>, hash| table.key(geometry::mix(hash));
+        let lacking = |table: Table<'static, Fp16x4>| {
+            (1000..11_000).filter(|&hash| table.flags_lack(of(table, hash))).count()
+        };
+        let (one, restored) = (table(1 << 10), table(1 << 10));
+        for hash in 0..100 {
+            assert_eq!(one.stash_copies(of(one, hash), 2), Ok(true));
+        }
+        let writer = one.lock_cells(of(one, 0));
+        let entries: Vec<CellWords> = writer.entries().map(Stashed::words).collect();
+        drop(writer);
+        restored.restore_stash(&entries).expect("memory");
+        for table in [one, restored] {
+            assert_eq!(table.versions().len(), 8);
+            assert!((0..100).all(|hash| !table.flags_lack(of(table, hash))));
+            // 100 items have 90 of the 8 * 64 flags.
+            assert!((7_900..8_500).contains(&lacking(table)), "{}", lacking(table));
+            for hash in 0..100 {
+                assert!((0..2).all(|_| table.remove(of(table, hash))));
+                let mut left = (hash + 1..100).map(|hash| of(table, hash));
+                assert!(left.all(|key| !table.flags_lack(key)));
+            }
+            assert_eq!((table.stashed_entries(), lacking(table)), (0, 10_000));
+            assert_eq!(table.stash_copies(of(table, 7), 1), Ok(true));
+            assert!(!table.flags_lack(of(table, 7)) && lacking(table) < 10_000);
+            table.clear();
+            assert_eq!(lacking(table), 10_000);
+        }
+    }
+
     /// The item is stashed while its buckets are full. It stays there while they are, and goes back with a new stamp as
     /// soon as there is room.
     #[test]
@@ -771,7 +846,10 @@ mod tests {
             assert_eq!(table.stashed_entries(), 1);
             let groups = table.versions().len() / shards;
             let of_shards: usize = cells.iter().map(|cells| cells.heap_bytes(groups)).sum();
-            assert_eq!(table.stash_bytes(), size_of_val(cells) + of_shards);
+            assert_eq!(
+                table.stash_bytes() - table.state.shared.stash.bytes_beside_cells(),
+                of_shards
+            );
             assert!(of_shards > 512 + 4 * table.versions().len());
         }
     }

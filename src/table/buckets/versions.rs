@@ -16,9 +16,10 @@ use super::stripes::power_of_two_share;
 use crate::sync::memory::NoMemory;
 use crate::sync::power_of_two::PowerOfTwoSlice;
 use crate::sync::{self, AtomicU64, Ordering};
+use crate::table::placing::geometry::GROUP_BITS;
 
 /// The most groups: 8 KiB of counters, for tables of 2^17 buckets and more.
-const MAX_GROUPS: u64 = 1024;
+const MAX_GROUPS: u64 = 1 << GROUP_BITS;
 /// The number of buckets per group in smaller tables. The counters then take less than 1 % of the memory of the words.
 const BUCKETS_PER_GROUP: u64 = 128;
 /// The least number of groups, but there are never more groups than buckets. In a small table, the share of the

@@ -210,7 +210,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         // The insert of an expiring filter has no register left for the more precise question.
         let may_be_stashed = || {
             if duplicates == Duplicates::Stamp {
-                self.versions().any_stashed(self.geometry().version_group(key))
+                self.may_be_flagged(key)
             } else {
                 self.may_be_stashed(key)
             }

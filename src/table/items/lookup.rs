@@ -274,7 +274,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let again = || self.read_valid_from(places, self.locate(places));
         let answer = |(buckets, words)| Read { key, buckets, words }.values().collect::<Vec<_>>();
         let (buckets, words) = self.turns.read_each(read, again, answer);
-        version.validate().then(|| Read { key, buckets, words }.values())
+        self.is_complete(key, version).then(|| Read { key, buckets, words }.values())
     }
 
     /// Continues a read of the values of a key whose first round was inconclusive: does some more rounds, and then
@@ -299,6 +299,13 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             self.each_stashed(key, |bits| add(&mut found, self.value_in(bits.into())));
             found
         });
+    }
+
+    /// Returns whether the words of an item have all of its entries: the version is unchanged, and nothing of the item
+    /// is stashed. Called after the buckets were read. `false`: something of the item may be stashed.
+    #[inline(always)]
+    pub(in crate::table) fn is_complete(self, key: Key, version: ReadVersion<'_>) -> bool {
+        version.validate() || self.flags_lack(key) && version.validate_with_stash()
     }
 
     /// Does one round, as `try_get`, and looks in the stash as well.

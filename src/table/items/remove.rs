@@ -266,7 +266,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             match self.change_seen::<true>(key, change) {
                 Tried::Changed => {
                     if version.any_stashed() && change == Change::Remove {
-                        self.unstash_at_times(place);
+                        self.unstash_at_times(key);
                     }
                     return Ok(true);
                 }
@@ -307,7 +307,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let has_own_back = changed && change == Change::Remove && self.unstash_own(&locked, key);
         drop(locked);
         if changed && !has_own_back && change == Change::Remove {
-            self.unstash_at_times(place);
+            self.unstash_at_times(key);
         }
         Ok(changed)
     }

@@ -36,10 +36,10 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let version = self.versions().read(self.geometry().version_group(key));
         let read = self.read_valid(key);
         let matches = read.only_of_key();
-        // Only the answer that the key has no value needs a valid version. In the other cases the check saves a lock:
-        // if it fails, mostly something of the group is stashed, and `change_unchanged` would change nothing.
+        // Only the answer that the key has no value needs this check. In the other cases it saves a lock: if it fails,
+        // mostly something of the key is stashed, and `change_unchanged` would change nothing.
         let is_overtaken = match matches {
-            _ if !version.validate() => false,
+            _ if !self.is_complete(key, version) => false,
             Matches::One(only) => {
                 let old = self.value_in(only.slot.bits());
                 self.turns.acquire_if(|| true);

@@ -24,6 +24,9 @@
 use super::entry::{Entry, GOLDEN, Shape, Values, high_product};
 use crate::backports::select_unpredictable;
 
+/// The number of version groups of the largest tables, as an exponent of 2.
+pub(in crate::table) const GROUP_BITS: u32 = 10;
+
 /// An item as the table sees it.
 ///
 /// The functions that run rarely (`change_slow` and the like) take the first place of the item and compute the rest
@@ -149,16 +152,32 @@ impl Geometry {
     /// in no lower bit, the products differ in bit i, because the sum of both positions is odd.
     #[inline]
     pub(crate) fn version_group(self, Key { entry, first, second }: Key) -> usize {
-        let core = self.shape.core(entry).bits();
-        if !self.shape.grows() {
-            return core as usize;
+        // Only the lowest bits of the number count.
+        if self.shape.grows() {
+            self.number(Key { entry, first, second }) as usize
+        } else {
+            self.shape.core(entry).bits() as usize
         }
+    }
+
+    /// Returns the flag of an item among the items of its version group: one bit, the same for both of its positions,
+    /// and for all values of a key.
+    #[inline]
+    pub(crate) fn flag(self, key: Key) -> u64 {
+        // Items of one group differ in the bits above. In a model, all bits tell the few items apart.
+        let below = if cfg!(coucal_model) { 0 } else { GROUP_BITS };
+        1 << (self.number(key) >> below) % u64::from(u64::BITS)
+    }
+
+    /// Returns the core of an item, and above it the product of its positions, as far as all entries know it.
+    #[inline]
+    fn number(self, Key { entry, first, second }: Key) -> u64 {
         let product = first.wrapping_mul(second);
+        let known = if self.shape.grows() { product & self.size } else { product };
         // The lowest bit of the product is 0. In a model, the lowest bits of the sum tell the few groups of its table
         // apart.
         let shift = if cfg!(coucal_model) { 0 } else { self.shape.core_bits() - 1 };
-        // Only the lowest bits of the number count.
-        (core + ((product & self.size) << shift)) as usize
+        self.shape.core(entry).bits() + (known << shift)
     }
 
     /// Returns the version group of an entry at this place, as `version_group` does.
@@ -240,6 +259,7 @@ mod tests {
                 prop_assert_eq!((first.position ^ second.position) % 2, 1, "opposite parity");
                 let of_second = geometry.version_group_in(second);
                 prop_assert_eq!(geometry.version_group(key), of_second);
+                prop_assert_eq!(geometry.flag(key), geometry.flag(geometry.key_of(second)));
             }
         }
     }
@@ -258,6 +278,7 @@ mod tests {
                 let both = [short, Place { position: other, entry }];
                 assert_eq!(geometry.key_of(short).places(), both);
                 assert_eq!(geometry.version_group_in(short), geometry.version_group(key));
+                assert_eq!(geometry.flag(geometry.key_of(short)), geometry.flag(key));
             }
         }
     }
@@ -273,6 +294,20 @@ mod tests {
             groups.sort_unstable();
             groups.dedup();
             assert_eq!(groups.len(), 512, "core {core}");
+        }
+    }
+
+    /// The items of one version group are spread over its flags, also if the core has no bits for them.
+    #[test]
+    fn items_of_one_group_are_spread_over_the_flags_evenly() {
+        for geometry in [fixed(1 << 14, 16), fixed(1 << 14, 10), growing((1 << 14) - 1)] {
+            let mut items = [0; 64];
+            let keys = (0..1 << 22).map(|hash| geometry.key(mix(hash)));
+            for key in keys.filter(|&key| geometry.version_group(key) % (1 << GROUP_BITS) == 77) {
+                items[geometry.flag(key).trailing_zeros() as usize] += 1;
+            }
+            // 64 on average, with a standard deviation of 8.
+            assert!(items.iter().all(|items| (24..112).contains(items)), "{items:?}");
         }
     }
 

@@ -109,7 +109,7 @@ fn an_item_that_leaves_the_stash() {
         is_found_beside(table, moved, || {
             assert!(table.remove(table.key(other)));
             // A removal that looks at stashed entries does the same.
-            table.unstash(table.key(other), 0);
+            table.unstash(table.key(other).places()[0], 0);
         });
         assert_eq!(table.stashed_entries(), 0);
     });

@@ -45,9 +45,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             removed += taken.entries;
             copies += entry.copies as u64;
             missing += (entry.copies as u64).saturating_sub(taken.copies);
-            let group = self.geometry().version_group_in(entry.place);
+            let key = self.geometry().key_of(entry.place);
+            let group = self.geometry().version_group(key);
             if taken.copies > 0 && self.versions().any_stashed(group) {
-                self.unstash_at_times(entry.place);
+                self.unstash_at_times(key);
             }
         }
         let entries = image.entries().max(1);

@@ -219,6 +219,26 @@ pub const FAULTS: &[Fault] = faults! {
     put_in_stash: "the version does not say that something is stashed"
         without "self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);"
         => "stash::insert_known_to_a_lookup";
+    put_in_stash: "an entry is stashed without its flag"
+        without "self.state.shared.stash.set_flag(group, self.geometry().flag(key));"
+        => "stash::insert_known_to_a_lookup";
+    put_in_stash: "an entry is stashed before its flag"
+        put "self.state.shared.stash.set_flag(group, self.geometry().flag(key));"
+        before "self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);"
+        => "stash::words_of_two_entries_against_lookups";
+    take_but_its_way: "the flags of a group are cleared before the version is bumped"
+        replace "self.versions().unstash(group, is_last);"
+        with "if is_last { self.state.shared.stash.clear_flags(group); }
+            self.versions().unstash(group, is_last);"
+        => "stash::going_back_against_lookup";
+    take_but_its_way: "the last copy of an entry clears the flags of its group"
+        replace "writer.of_group(self.in_shard(group)) == 0" with "found.copies == copies"
+        => "stash::removal_beside_another_item_of_the_group";
+    is_complete: "a get that asks the flags of the stash does not validate the version"
+        replace "version.validate_with_stash()" with "(version.validate_with_stash() | true)"
+        => "stash::";
+    is_complete: "a get does not ask the flags of the stash"
+        without "self.flags_lack(key) &&" => "stash::";
     insert_without_kicks: "an entry goes into the stash after its stripes are given back"
         replace "let stamped = self.stamped(key, duplicates);"
         with "let stamped = self.stamped(key, duplicates);
