@@ -7,9 +7,10 @@ use std::io;
 
 /// The error of every operation: what happened, and what to do about it.
 ///
-/// An operation that fails changes nothing, with two exceptions: a batch that [stopped](Self::Stopped), and an insert
-/// into an [expiring filter](crate::ExpiringCuckooFilter), which first ends the generations that are due, or ends some
-/// to make room. Each method lists the errors that it returns.
+/// An operation that fails leaves the contents of the filter unchanged, with two exceptions: a batch that
+/// [stopped](Self::Stopped), and an insert into an [expiring filter](crate::ExpiringCuckooFilter), which first ends the
+/// generations that are due, or ends some to make room. The table of a growing filter may have grown, for example if
+/// [`reserve`](crate::CuckooFilter::reserve) fails. Each method lists the errors that it returns.
 ///
 /// # Examples
 ///
@@ -35,16 +36,18 @@ pub enum Error {
     ///
     /// * The filter has a fixed size, or its growth has [ended](crate::growth#first-size-and-end-of-growth).
     /// * Its slots in use and its [stashed entries](crate::Stats::stashed_entries) together reach the load at which
-    ///   tables of its [layout](crate::Layout) are full. In a growing filter, this load follows from its [target
-    ///   load](crate::growth).
+    ///   tables of its [layout](crate::Layout) are full. In a growing filter, a lower load may be enough: its [target
+    ///   load](crate::growth#when-it-is-full) plus four percentage points.
     /// * A short search found no free slot.
     ///
     /// An item, or a pair of a maplet, can have 2^25 - 1 copies in the [stash](crate#the-stash). An insert of
     /// the next copy also returns this error. A merge returns this error if the filter has no room for the items of
     /// both.
     ///
-    /// Remove items, or build a filter with a larger [`capacity`](crate::Builder::capacity) or
-    /// [`max_capacity`](crate::Builder::max_capacity), or a [growing](crate::Builder::growable) filter.
+    /// Remove items that are stored, or build a filter with a larger [`capacity`](crate::Builder::capacity) or
+    /// [`max_capacity`](crate::Builder::max_capacity), or a [growing](crate::Builder::growable) filter. Never remove
+    /// the item that was refused: this may remove the copy of another item. The cookbook says [what lookups should
+    /// answer from then on](crate::cookbook#when-the-filter-is-full).
     ///
     /// Whether an insert fails depends on the contents of the table, not on earlier inserts that failed. While other
     /// threads write, an insert may count items that they remove during the call.
@@ -259,13 +262,19 @@ pub enum Error {
     Truncated,
     /// The bytes do not begin with the 8 bytes with which every snapshot begins. (If there are fewer than 8 bytes, only
     /// these are compared.)
+    ///
+    /// Pass the bytes that [`Snapshot::as_bytes`](crate::Snapshot::as_bytes) returned, from their first byte on.
     NotASnapshot,
     /// The snapshot has a version that this release does not read. It reads version 1.
+    ///
+    /// Read the snapshot with the release that wrote it, or with a newer release.
     UnknownVersion {
         /// The version of the snapshot.
         version: u32,
     },
     /// The snapshot is of a kind of filter that this release does not have.
+    ///
+    /// Read it with a newer release.
     UnknownKind {
         /// The number of the kind. This release has the kinds 0 (a filter of fixed size), 1 (a growing filter), 2 and 3
         /// (the same two of maplets), 4 and 5 (the same two of expiring filters), 8 and 10 (a filter and a maplet of
@@ -273,6 +282,8 @@ pub enum Error {
         kind: u8,
     },
     /// The snapshot is of a layout that this release does not have for filters of this kind.
+    ///
+    /// Read it with a newer release.
     UnknownLayout {
         /// The number of the encoding of a word. This release has 0 (packed) and 1 (semi-sorted).
         encoding: u8,

@@ -110,8 +110,8 @@
 //! # Names
 //!
 //! * An item is a reference to a [`Hash`](core::hash::Hash) type, or to a hash: [`&Prehashed(hash)`](Prehashed).
-//! * [`_many`](CuckooFilter::contains_many) takes a slice, and writes the answers to another. This hides the latency of
-//!   memory.
+//! * [`_many`](CuckooFilter::contains_many) takes a slice, and writes any answers to another. This hides memory
+//!   latency.
 //! * [`_each`](CuckooFilter::contains_each) returns the answers in a `Vec`.
 //! * [`_all`](CuckooFilter::insert_all) inserts from an iterator.
 //!
@@ -141,15 +141,15 @@
 //!   an [inconclusive](Stats::inconclusive_lookups) answer: it writes nothing else.
 //! * **No false negatives.** Every lookup finds an item whose insert returned and that nobody removed. [Some
 //!   uses](#if-a-lookup-misses-what-you-inserted) break this.
-//! * **Nothing is lost.** An operation that fails changes nothing, with [two exceptions](Error): a batch keeps the
-//!   items before the failure, and an insert into an expiring filter may have ended generations.
+//! * **Nothing is lost.** An operation that fails leaves the contents unchanged, with [two exceptions](Error): a batch
+//!   keeps the items before the failure, and an insert into an expiring filter may have ended generations.
 //! * **Linearizable.** `insert`, `insert_if_absent`, `remove`, `count` and `contains` each take effect at one instant
 //!   between call and return, across all items: if two threads each insert an item and then look up the other's, at
 //!   least one finds it. A lookup that finds a copy sees all that its inserter did before the insert.
 //!   `insert_if_absent`, `remove` and `count` act on a [class](#which-insert), whose items share their copies.
 //! * **Predicted false positives.** A filter reports about 2b·load/2<sup>f</sup> of absent items as present, for b
 //!   slots per bucket and fingerprints of f bits: 0.0119 % if full, in the default layout.
-//!   [`false_positive_rate`](CuckooFilter::false_positive_rate) predicts the exact rate at the present load.
+//!   [`false_positive_rate`](CuckooFilter::false_positive_rate) returns the expected rate at the present load.
 //!   [Growing](#growth) filters have a higher rate. An absent item stays a false positive until the item with which it
 //!   collides is removed, or growth tells them apart.
 //! * **Full means full.** A filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n items, copies and
@@ -202,7 +202,7 @@
 //!   two. Whether `7_u32` and `7_u64` are one depends on the hasher. So use [one type](cookbook#keys-of-several-types)
 //!   for all keys.
 //! * **Items are not stored**: a filter cannot list them, nor be converted to another layout.
-//! * **Panics and aborts.** A constructor that returns no `Result` panics if no filter has this size, and aborts if the
+//! * **Panics and aborts.** A constructor that returns no `Result` panics if an argument is invalid, and aborts if the
 //!   allocator fails; `build` of a builder returns an error. If your `Hash`, iterator or closure panics, the filter
 //!   stays valid. Any other panic is in the documentation of its method.
 //! * **A filter lives in one process**: not in shared memory. Others map or read [a
@@ -241,7 +241,7 @@
 //! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |
 //!
 //! [All cases](design#what-each-operation-waits-for). A thread that is stopped while it holds a stripe stops the
-//! writers that need it, but no lookup.
+//! writers that need it, but no `contains`.
 //!
 //! # Features
 //!

@@ -98,7 +98,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// In a [growing](Self::growable) filter, it is the number of items that the filter must hold before it grows.
     /// Without it, or with 0, the table begins with 128 buckets, or with fewer (at least 32) if the
     /// [`max_capacity`](Self::max_capacity) needs fewer. With [long values](crate::CuckooMaplet#layouts), it begins
-    /// with as many as it needs to reach this maximum.
+    /// with a larger number of buckets, from which it can reach this maximum.
     ///
     /// # Examples
     ///

@@ -101,7 +101,7 @@ struct Ended {
 /// |---|---|---|
 /// | `contains` | as `contains`: nobody | nothing |
 /// | `age` | as `get`, but never for the allocator | the same |
-/// | `insert`, item of the present generation | mostly nobody. If the item is stashed, or is moved meanwhile: as `get`. If also one of its buckets has a free slot: two stripes | nothing; or these two, for loads of their words |
+/// | `insert`, item of the present generation | mostly nobody. If the item is stashed, or is moved meanwhile: as `age`. If also one of its buckets has a free slot: two stripes | nothing; or these two, for loads of their words |
 /// | `insert` of any other item, `insert_if_absent` | as `insert_if_absent`; for an item of an older generation as `replace`; again if another thread changed the item first | the same |
 /// | `advance` | as `remove_value` | the same |
 /// | with a clock, also: an insert that finds a generation due, while no thread advances | as `advance`; after N generations as `clear` | the same |
@@ -127,8 +127,8 @@ struct Ended {
 ///   forgets it first. In two cases all remembered items are forgotten later; the delay is mostly as long as one or two
 ///   advances take: (a) another thread inserts during the advance that ends a generation, so the next period begins
 ///   when that advance ends; (b) a sweep would begin too soon after another one (see below).
-/// * **One thread advances**, and the others go on. An insert waits for that thread only if nobody has inserted for a
-///   whole period.
+/// * **One thread advances**, and the others go on. An insert waits for the end of the advance only if nobody has
+///   inserted for a whole period. Otherwise it waits as [every writer](#what-an-advance-costs) does during an advance.
 /// * **A period shorter than a sweep** gets longer: the time between two [sweeps](#what-an-advance-costs) is at least
 ///   the time that the first one took, or one period if that is less. (Otherwise inserts would only sweep.) An item is
 ///   still remembered as long as promised, or longer. So choose a period that is several times as long as a sweep.
@@ -499,7 +499,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// seen within the window.
     ///
     /// It takes up to 256 items from the iterator, hashes them, inserts them as one batch, and goes on with the next
-    /// 256 items. No lock is held while the iterator runs, so the iterator may use the filter.
+    /// 256 items. No lock is held while the iterator runs, so the iterator may use the filter. For each item, the call
+    /// waits as [`insert`](Self::insert) does.
     ///
     /// # Errors
     ///
@@ -611,7 +612,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// Writes to `ages` the age of each item. This is [`age`](Self::age) for a batch, and hides the latency of memory
-    /// in a filter larger than the cache. The batch is not atomic: it is one lookup for each item.
+    /// in a filter larger than the cache. The batch is not atomic: it is one lookup for each item, and takes locks only
+    /// in the rare case in which `age` does.
     ///
     /// # Errors
     ///
@@ -982,6 +984,18 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
 
     /// Returns the number of new items after which a generation [ends](crate::Builder::every_items), or `None` if no
     /// number is set. [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full) may have set it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let builder = ExpiringCuckooFilter::builder().capacity(1000).generations(4);
+    /// assert_eq!(builder.clone().build()?.items_per_generation(), None);
+    /// let seen = builder.forget_oldest_when_full().build()?;
+    /// assert_eq!(seen.items_per_generation(), Some(250));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
     #[must_use]
     pub fn items_per_generation(&self) -> Option<usize> {
         self.quota.as_ref().map(Quota::items)
@@ -1445,9 +1459,11 @@ impl<L: Storage, S: ComparedHasher> ExpiringFilter<L, S> {
     /// generations: [`every`](crate::Builder::every), [`every_items`](crate::Builder::every_items) and
     /// [`forget_oldest_when_full`](crate::Builder::forget_oldest_when_full).
     ///
-    /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and once, at the end,
-    /// while every lock is taken. This call waits for another `snapshot` of the same filter, and at the end for an
-    /// [`advance`](Self::advance) or a `clear`: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Other threads go on meanwhile. [`contains`](Self::contains) never waits, and [`age`](Self::age) rarely. A writer
+    /// waits for one store at a time. Once, at the end, writers wait while every lock is taken.
+    ///
+    /// This call waits for another `snapshot` of the same filter, and at the end for an [`advance`](Self::advance) or a
+    /// `clear`: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     /// [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot) says how long writers wait, how much memory and time a
     /// snapshot takes, and with which hashers it can be restored in another process.
     ///

@@ -20,14 +20,14 @@ use crate::table::placing::entry::NoValues;
 ///
 /// ```
 /// use std::hash::BuildHasher;
-/// use coucal::{CuckooFilter, Filter, GrowableCuckooFilter, Storage};
+/// use coucal::{CuckooFilter, Error, Filter, GrowableCuckooFilter, Storage};
 ///
-/// fn first_seen<L: Storage, S: BuildHasher>(filter: &Filter<L, S>, line: &str) -> bool {
-///     filter.insert_if_absent(line).unwrap_or(true)
+/// fn is_new<L: Storage, S: BuildHasher>(filter: &Filter<L, S>, line: &str) -> Result<bool, Error> {
+///     filter.insert_if_absent(line)
 /// }
 ///
-/// assert!(first_seen(&CuckooFilter::with_capacity(100), "egg"));
-/// assert!(first_seen(&GrowableCuckooFilter::new(), "egg"));
+/// assert_eq!(is_new(&CuckooFilter::with_capacity(100), "egg"), Ok(true));
+/// assert_eq!(is_new(&GrowableCuckooFilter::new(), "egg"), Ok(true));
 /// ```
 pub struct Filter<L: Storage, S = DefaultHashBuilder> {
     pub(crate) inner: Inner<L, NoValues, S>,
@@ -219,8 +219,8 @@ impl<L: Storage, S> Filter<L, S> {
         self.inner.contains(self.hash_of(item))
     }
 
-    /// Removes one copy of `item`. Returns whether there was one. If other threads insert the item meanwhile, a removal
-    /// that comes before the insert returns `false`, and the copy stays.
+    /// Removes one copy of `item`. Returns whether there was one. If another thread inserts the item during this call,
+    /// the removal may come first. Then this call returns `false`, and the new copy stays.
     ///
     /// Remove only what you inserted, once for each insert. An item that was never inserted may collide with a present
     /// item. Its removal then removes the copy of the present item, and lookups miss that item from then on. For the
@@ -228,11 +228,12 @@ impl<L: Storage, S> Filter<L, S> {
     /// table](crate#if-a-lookup-misses-what-you-inserted) has all causes of a false negative.
     ///
     /// Waits for other threads that write to the stripe of the bucket that holds the item. Where something is stashed,
-    /// it may also wait for those that write to the stash, and allocate memory: see [what
-    /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent item it takes no lock, with two exceptions: (a)
-    /// something of the item's version group (one of at most 1,024 groups of items) is
-    /// [stashed](crate#the-stash), and the stash is resized during the call; (b) other threads move or remove
-    /// fingerprints of the group during each of 64 attempts.
+    /// it may also wait for those that write to the stash, and for the allocator: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). If the allocator has no memory, the removal still succeeds.
+    ///
+    /// For an absent item it takes no lock, with two exceptions: (a) something of the item's version group (one of at
+    /// most 1,024 groups of items) is [stashed](crate#the-stash), and the stash is resized during the call; (b) other
+    /// threads move or remove fingerprints of the group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -489,8 +490,8 @@ impl<L: Storage, S> Filter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`]: it has the index of the item that could not be added, and the number of items before it that
-    /// [were](Error::stored). The iterator may have returned up to 255 items after that one, which are dropped.
+    /// [`Error::Stopped`]: it has the index of the item that could not be added. [`Error::stored`] returns the number
+    /// of items that were added before it. The iterator may have returned up to 255 items after it, which are dropped.
     ///
     /// # Panics
     ///
@@ -620,9 +621,10 @@ impl<L: Storage, S> Filter<L, S> {
         pub fn layout_name(&self) -> &'static str;
 
         /// Returns the number of stored items, each copy counted. It is exact while no thread writes. While other
-        /// threads write, it may miss their operations, and each kick that is under way may add or subtract one.
-        /// During a `merge`, an `unmerge` or an `intersect` of a growing filter, it may also be wrong by the number of
-        /// [doubled](crate::growth#doubled-entries) copies.
+        /// threads write, it may miss their operations, and each kick that is under way may add or subtract one. During
+        /// a `merge`, an `unmerge` or an `intersect` of a growing filter, it may also be wrong by the number of
+        /// [doubled](crate::growth#doubled-entries) copies. After an [`intersect`](Self::intersect) of a filter with
+        /// doubled entries, it is an estimate.
         ///
         /// Takes no lock. It adds up one counter for each stripe (a group of buckets): at most 4,096 counters.
         ///
@@ -1153,8 +1155,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
         self.inner.unmerge(&other.inner)
     }
 
-    /// Keeps the intersection with another filter: removes every entry that certainly stands for no item of `other`.
-    /// Returns the number of copies that it has removed.
+    /// Keeps the intersection with another filter. Removes an entry only if `other` certainly holds no item that
+    /// matches this entry. Returns the number of removed copies.
     ///
     /// An item that both filters hold during the whole call stays, with all its copies in this filter. An item that
     /// `other` does not hold stays if `other` reports it as present, at the [rate](Self::false_positive_rate) of

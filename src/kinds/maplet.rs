@@ -78,7 +78,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | `contains_key`, `contains`, `count`, `insert`, `remove`, `insert_many` and so on | as `contains`, `count`, `insert`, `remove` and so on | the same |
 /// | `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
 /// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_if_absent` | the same |
-/// | `update` | as `get`, then as `replace`; both again if another thread changed the value first | the same; nothing while your function runs |
+/// | `update` | as `get`, but not for the allocator; then as `replace`; both again if another thread changed the value first | the same; nothing while your function runs |
 /// | `update_or_insert` | as `update`; if the key has no value, then as `insert_if_absent`; both again if another thread inserted a value first | the same; nothing while your function runs |
 /// | `remove_value` | another `remove_value`, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; for each stashed pair that it removes, two stripes and the mutex of the shard; the mutex of each shard; in a growing maplet the growth mutex; then one stripe after the other; rarely at the end every stripe | that stripe, for loads and stores in 512 buckets at a time; for a stashed pair the two stripes and the mutex, for some stores; the mutex of each shard, for one pass over its entries, or for some if it removes pairs, and for the allocator |
 /// | `update_values` | as `remove_value`, but for the stashed pairs all stripes at once, the mutex of each shard, and the allocator | that stripe, for loads and stores in all its buckets: from 2^19 buckets on, some 1/4096 of the table; all stripes and mutexes, while it sorts the stashed pairs and stores in each of them |
@@ -650,7 +650,8 @@ impl<L: Storage, S> Maplet<L, S> {
 
     /// Removes all pairs with this value, for example those of a run that a compaction has replaced, or of a shard that
     /// went away. Returns how many there were. (For a value of more bits than [`value_bits`](Self::value_bits) it
-    /// returns 0.)
+    /// returns 0.) In a growing maplet, the number may be wrong by one for each earlier call that removed or changed [a
+    /// leftover entry](crate::growth#removals) in place of the entry of a pair.
     ///
     /// Other threads may use the maplet meanwhile. Each pair that had the value before the call is removed by itself,
     /// at some instant during the call. A pair that gets the value during the call may or may not be removed. When the
@@ -703,7 +704,7 @@ impl<L: Storage, S> Maplet<L, S> {
     ///
     /// A million pairs take 7 to 13 ms on the machine of `docs/performance.md`. The call waits as
     /// [`remove_value`](Self::remove_value) does. While it changes the stashed pairs, every operation that takes a lock
-    /// waits. Lookups do not wait.
+    /// waits. Lookups do not wait, except rarely [`get`](CuckooMaplet#what-blocks).
     ///
     /// # Errors
     ///
@@ -879,7 +880,7 @@ impl<L: Storage, S> Maplet<L, S> {
 
     /// Writes to `found` whether each key has its value. This is [`contains`](Self::contains) for a batch, and hides
     /// the latency of memory in a maplet larger than the cache. The batch is not atomic: it is one lookup for each
-    /// pair.
+    /// pair. It is wait-free, as `contains` is.
     ///
     /// # Errors
     ///
@@ -1395,12 +1396,14 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     /// Returns a snapshot of the maplet as it is at one instant between the call and its return. Every operation on a
     /// pair is in the snapshot as a whole, or not at all. The hasher is not in it.
     ///
-    /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and once, at the end,
-    /// while every lock is taken. This call waits for another `snapshot` of the same maplet, and at the end for a
-    /// `clear`, a [`merge`](Self::merge) into it, a [`remove_value`](Self::remove_value) and an `update_values`: see
-    /// [what blocks](crate#what-blocks-on-whom-and-how-long). [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot)
-    /// says how long writers wait, how much memory and time a snapshot takes, and with which hashers it can be restored
-    /// in another process.
+    /// Other threads go on meanwhile. Lookups do not wait, except rarely [`get`](CuckooMaplet#what-blocks). A writer
+    /// waits for one store at a time. Once, at the end, writers wait while every lock is taken.
+    ///
+    /// This call waits for another `snapshot` of the same maplet, and at the end for a `clear`, a
+    /// [`merge`](Self::merge) into it, a [`remove_value`](Self::remove_value) and an `update_values`: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long). [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot) says
+    /// how long writers wait, how much memory and time a snapshot takes, and with which hashers it can be restored in
+    /// another process.
     ///
     /// # Errors
     ///
