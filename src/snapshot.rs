@@ -1,7 +1,7 @@
 //! Snapshots: a filter or a maplet as bytes, and back.
 //!
-//! **Invariant:** all bytes are validated before a filter is made of them. The result is a filter that this crate could
-//! have made, or an error.
+//! **Invariant:** all bytes are validated before a filter is made of them. Bytes that are not a valid snapshot are an
+//! error.
 
 pub(crate) mod format;
 #[cfg(feature = "serde")]

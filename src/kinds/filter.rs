@@ -969,8 +969,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// Restores a filter from the bytes of a snapshot ([`Snapshot::as_bytes`]). The filter gives the same answers as
     /// the saved one, and can be changed like any other. The call reads no byte beyond the end of the snapshot.
     ///
-    /// Every byte is validated: the result is a filter that this crate could have made. But the checksum is not a
-    /// signature: an attacker who can change the bytes can make a valid filter of other items.
+    /// Every byte is validated: bytes that are not a valid snapshot are an error. But the checksum is not a signature:
+    /// an attacker who can change the bytes can make a valid filter of other items.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The bytes of a snapshot, which `docs/format.md` describes one by one. Pure functions.
 //!
-//! **Invariant:** a snapshot that is written is read as the same snapshot. Reading any bytes gives a snapshot
-//! that could have been written, or an error.
+//! **Invariant:** a snapshot that is written is read as the same snapshot. Reading bytes that are not a valid snapshot
+//! gives an error. (`docs/format.md` lists what a reader checks.)
 
 use core::array;
 
@@ -158,7 +158,7 @@ impl Header {
 
     /// Decodes the header at the beginning of these bytes. Checks that
     /// * the header is not damaged, and this version of the format is known;
-    /// * this crate builds such a table on some machine;
+    /// * a table may have these sizes on some machine;
     /// * this machine has enough address space for the table.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
         Self::decode_as::<false>(bytes)
