@@ -35,7 +35,8 @@
 //! **Under one stripe, "not stashed" is certain.** The stashed entries of an item change only under both of its
 //! stripes. So a thread that holds one of these stripes can read flags, marks and cells without the mutex: if they show
 //! that nothing of the item is stashed, this is certain. An operation on an item that is not stashed mostly takes no
-//! additional lock, even if other items are stashed.
+//! additional lock, even if other items are stashed. (For the entries of the exception above this holds, too, except
+//! while another thread gives such an entry a new value: `docs/proofs.md` has the cases.)
 //!
 //! **Back to the buckets.** If a removal frees a slot and the same key has another value in the stash, this value goes
 //! back at once. Of the other removals of items whose group has a stashed entry, one in [`REMOVALS_PER_LOOK`] looks at
