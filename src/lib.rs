@@ -24,8 +24,8 @@
 //! # Filter, maplet or expiring filter?
 //!
 //! A [`CuckooMaplet`] stores a small value with each key, and answers "which values may x have?": one maplet replaces
-//! 64 filters for 64 partitions. In a table of the same size, each bit of a value doubles the false answers: use a
-//! filter if yes or no is enough.
+//! 64 filters for 64 partitions. In a table of the same size, each value bit doubles the false answers: use a filter if
+//! yes or no is enough.
 //!
 //! ```
 //! use coucal::CuckooMaplet;
@@ -81,9 +81,8 @@
 //! | a snapshot of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
-//! Each type has `restore` and `from_bytes`. Name the type with its layout, as the table does.
-//! Before building, [`figures`](Builder::figures) of the builder tells [the bytes](cookbook#memory-before-building) of
-//! the filter and of its snapshot.
+//! Each type has `restore` and `from_bytes`. Name its layout, as the table does. Before building, the builder's
+//! [`figures`](Builder::figures) tells [the bytes](cookbook#memory-before-building) of the filter and its snapshot.
 //!
 //! | what you need | hasher |
 //! |---|---|
@@ -150,21 +149,21 @@
 //! * **Predicted false positives.** A filter reports about 2b·load/2<sup>f</sup> of absent items as present, for b
 //!   slots per bucket and fingerprints of f bits: 0.0119 % if full, in the default layout.
 //!   [`false_positive_rate`](CuckooFilter::false_positive_rate) returns the expected rate at the present load.
-//!   [Growing](#growth) filters have a higher rate. An absent item stays a false positive until the item with which it
-//!   collides is removed, or growth tells them apart.
+//!   [Growing](#growth) filters have a higher rate. A false positive stays until the item with which it collides is
+//!   removed, or growth tells them apart.
 //! * **Full means full.** A filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n items, copies and
 //!   collisions included, in at most 17.2 bits per item (default layout, 100,000 items or more). An insert fails only
-//!   * (a) in a filter of fixed size, when the slots in use and the [stashed](#the-stash) entries together
-//!     reach the load at which its [layout](Layout) is full: 97.5 % by default;
-//!   * (b) in a growing filter, when its growth [has ended](growth#first-size-and-end-of-growth), and the slots in use
-//!     and the stashed entries together reach its [target load](growth) plus four percentage points, or more;
+//!   * (a) in a filter of fixed size, when the sum of the slots in use and the [stashed](#the-stash) entries reaches
+//!     the load at which its [layout](Layout) is full: 97.5 % by default;
+//!   * (b) in a growing filter, when its growth [has ended](growth#first-size-and-end-of-growth), and this sum reaches
+//!     its [target load](growth) plus four percentage points, or more;
 //!   * (c) if the item has 2<sup>25</sup> - 1 copies in the stash;
-//!   * (d) if memory ends. The error is then [`NoMemoryToStore`](Error::NoMemoryToStore), in the other cases
+//!   * (d) if memory ends. The error is then [`NoMemoryToStore`](Error::NoMemoryToStore), otherwise
 //!     [`Full`](Error::Full).
 //! * **Growth without a pause.** A [growing](#growth) filter keeps all this while it grows.
-//! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Writers
-//!   wait for a fraction of a millisecond, whatever the size; longer only if (a) the thread of the
-//!   snapshot is preempted while it holds a lock, or (b) a large stash changes during its copy.
+//! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Writers wait
+//!   for a fraction of a millisecond, whatever the size; longer only if the snapshot's thread is preempted while it holds a
+//!   lock, or a large stash changes during its copy.
 //! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns a filter that the format
 //!   allows, or an error. It allocates in proportion to the bytes read.
 //!
@@ -204,7 +203,7 @@
 //! * **Items are not stored**: a filter cannot list them, nor be converted to another layout.
 //! * **Panics and aborts.** A constructor that returns no `Result` panics if an argument is invalid, and aborts if the
 //!   allocator fails; `build` of a builder returns an error. If your `Hash`, iterator or closure panics, the filter
-//!   stays valid. Any other panic is in the documentation of its method.
+//!   stays valid. Other panics: see the methods.
 //! * **A filter lives in one process**: not in shared memory. Others map or read [a
 //!   snapshot](cookbook#answer-from-the-bytes-of-a-snapshot), or [follow a log](cookbook#one-set-on-many-machines).
 //!   After `fork`, a child may only look up, in its copies: other operations may wait forever for a lock of a thread
@@ -219,19 +218,21 @@
 //! | The insert returned an error, such as [`Full`](Error::Full). | [Handle it](cookbook#when-the-filter-is-full). |
 //! | The lookup began before the insert returned, or ran during a [`clear`](CuckooFilter::clear). | Insert first, then announce the item. |
 //! | The key has [another type or other bytes](#limits). | Use [one type](cookbook#keys-of-several-types) for the keys. |
-//! | `remove` or [`unmerge`](CuckooFilter::unmerge) got an item that was never inserted, or too often: because a lookup found it, or a message came twice. | Call `remove` once for each `insert` that succeeded, `unmerge` once for each `merge`: [upserts](cookbook#upserts-overwrites-and-rollbacks), [messages](cookbook#messages-that-come-twice). |
+//! | `remove` or [`unmerge`](CuckooFilter::unmerge) got an item that was never inserted, or too often: a lookup found it, or a message came twice. | Call `remove` once for each `insert`, `unmerge` once for each `merge`: [upserts](cookbook#upserts-overwrites-and-rollbacks), [messages](cookbook#messages-that-come-twice). |
 //! | `remove` or `unmerge` was called on a filter or maplet that [`insert_if_absent`](#which-insert) has filled. | Use `insert` and `remove` in pairs. |
 //! | `remove` was called with the old value of a [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update) pair. | Remove its present value. |
 //! | [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) changed the pair, because its key collides with another; or [`remove_value`](CuckooMaplet::remove_value) removed it. | Use values that tell pairs apart; for counters, call only `update_or_insert`, `update`, and `remove` with the value 0. |
 //! | During a [`merge`](CuckooFilter::merge) that failed, items of the other filter were removed, or an `insert_if_absent` returned `Ok(false)`. | See what `merge` forbids. |
+//! | Your `Hash`, hasher or iterator panicked in a batch: up to 255 earlier items were not stored. | Insert one by one. |
 //! | The filter was [restored](#snapshots) from an older snapshot. | [Insert again](cookbook#keep-a-filter-across-restarts) what came later. |
-//! | A [`Prehashed`] hash or a [`Hash`](core::hash::Hash) implementation differs between machines or releases, as that of an `enum` or a standard type may. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |
+//! | A [`Prehashed`] hash, a hasher, or a [`Hash`](core::hash::Hash) implementation (of an `enum` or standard type) differs between calls, clones, machines or releases. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |
 //! | A view [trusted](CuckooFilterView::from_trusted_bytes) damaged bytes, or its bytes changed later. | Check them: [`from_bytes`](CuckooFilterView::from_bytes). |
 //! | An [`ExpiringCuckooFilter`] has forgotten the item: its window has passed, [the filter was full](Builder::forget_oldest_when_full), or `insert_if_absent` returned `Ok(false)`. | See what it [promises](ExpiringCuckooFilter#guarantees). |
 //!
 //! # What blocks, on whom, and how long
 //!
-//! A *stripe* is a group of buckets with a lock. Writers cannot deadlock.
+//! A *stripe* is a group of buckets with a lock. Writers cannot deadlock, unless your global allocator writes to a
+//! filter.
 //!
 //! | operation | waits for |
 //! |---|---|

@@ -906,8 +906,9 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         self.set_every_by(period, elapsed, coarse::clock_for(period))
     }
 
-    /// Gives the filter a clock of your own, as [`clock`](crate::Builder::clock) in the builder does. Otherwise it
-    /// works as [`set_every`](Self::set_every).
+    /// Gives the filter a clock of your own, as [`clock`](crate::Builder::clock) in the builder does, under the same
+    /// conditions. The time and `elapsed` together must be less than 584 years. Otherwise it works as
+    /// [`set_every`](Self::set_every).
     ///
     /// # Errors
     ///

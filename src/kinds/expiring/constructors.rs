@@ -150,8 +150,11 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// machine](ExpiringCuckooFilter#time): for tests, or if reading the clock of the machine costs too much.
     ///
     /// `now` returns the time since some instant. This instant must always be the same, and the time must not go back.
-    /// (If it goes back, no generation ends until it has caught up.) On `wasm32-unknown-unknown`, which has no clock of
-    /// the machine, `build` and `figures` panic if [`every`](Self::every) is set without this clock.
+    /// (If it goes back, no generation ends until it has caught up.) The time must be less than 584 years: later, no
+    /// generation ends. On `wasm32-unknown-unknown`, which has no clock of the machine, `build` and `figures` panic if
+    /// [`every`](Self::every) is set without this clock.
+    ///
+    /// `now` must neither use the filter nor wait: at the end of an advance, other inserts wait for its result.
     ///
     /// `now` must not panic: a panic may end the next generation up to one period too early.
     ///

@@ -88,8 +88,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         mut is_overtaken: bool,
     ) -> Result<Option<u32>, InsertError> {
         let key = self.geometry().key_of(place);
-        // No bound is needed: each time that this thread is overtaken, another thread has inserted, changed or removed
-        // a value of the key.
+        // No bound is needed: each time that this thread is overtaken, another thread, or `new` itself, has inserted,
+        // changed or removed a value of the key.
         loop {
             let least = || self.find_least(key, |value| value);
             if is_overtaken {
