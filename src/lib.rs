@@ -162,8 +162,8 @@
 //!     [`Full`](Error::Full).
 //! * **Growth without a pause.** A [growing](#growth) filter keeps all this while it grows.
 //! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Writers wait
-//!   for a fraction of a millisecond, whatever the size; longer only if the snapshot's thread is preempted while it holds a
-//!   lock, or a large stash changes during its copy.
+//!   for a fraction of a millisecond, whatever the size; longer only if the snapshot's thread is preempted while it
+//!   holds a lock, or a large stash changes during its copy.
 //! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns a filter that the format
 //!   allows, or an error. It allocates in proportion to the bytes read.
 //!

@@ -14,8 +14,8 @@
 //! 5. Lock all stripes. Read the extent and the counts, copy each shard of the stash again that has changed since step
 //!    4, clear the flags and take the mirror away. This is the instant.
 //!
-//! Lookups never wait. A writer waits for one store while a flag is set or a word is copied again, and
-//! once while all stripes are locked.
+//! `contains` never waits. A writer waits for one store while a flag is set or a word is copied again, and once while
+//! all stripes are locked.
 //!
 //! Why a comparison is enough: the writer stores in the table and then in the mirror. The copy stores in the mirror and
 //! then loads from the table, to compare. Each of the two has a fence in between. If the writer's fence comes first,
