@@ -52,13 +52,20 @@ static APPEND: LazyLock<Script> = LazyLock::new(|| {
     )
 });
 
-/// Replaces a snapshot, if no other replica was faster. Removes the entries before the *replaced* snapshot from the
-/// log: a replica that has just loaded this snapshot finds all entries that follow.
+/// Replaces a snapshot, unless one of these holds:
+///
+/// * Another replica was faster.
+/// * The log lacks the last entry of the new snapshot, since the server has lost it. No replica could continue from
+///   there.
+///
+/// Removes the entries before the *replaced* snapshot from the log: a replica that has just loaded this snapshot finds
+/// all entries that follow.
 ///
 /// KEYS: the snapshot and the log. ARGV: the id of the replaced snapshot, that of the new one, and its bytes.
 static STORE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "if (redis.call('HGET', KEYS[1], 'id') or '0-0') ~= ARGV[1] then return end
+         if #redis.call('XRANGE', KEYS[2], ARGV[2], ARGV[2]) == 0 then return end
          redis.call('HSET', KEYS[1], 'id', ARGV[2], 'image', ARGV[3])
          redis.call('XTRIM', KEYS[2], 'MINID', ARGV[1])",
     )
@@ -351,7 +358,10 @@ impl Shard {
         Ok(id.zip(image))
     }
 
-    /// Stores a snapshot if the newest one is still `replaced`, and removes older entries from the log.
+    /// Stores a snapshot, and removes entries before `replaced` from the log.
+    ///
+    /// Does nothing if `replaced` is no longer the newest snapshot, or if entry `id` is no longer in the log. The next
+    /// `read` shows both.
     pub fn store_snapshot(&mut self, replaced: Id, id: Id, image: &[u8]) -> Result<()> {
         if image.len() > LONGEST_VALUE {
             return Err(

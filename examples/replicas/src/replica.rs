@@ -84,6 +84,7 @@ impl Follower {
             let Some(read) = shard.read(applied)? else {
                 replica = Arc::new(Replica::load(shard)?);
                 *self.replica.write() = Arc::clone(&replica);
+                changes = 0; // it reads all entries after its snapshot
                 continue;
             };
             if read.snapshot != snapshot {

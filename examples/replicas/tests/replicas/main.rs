@@ -123,7 +123,7 @@ fn a_snapshot_that_is_stored_too_late_replaces_no_newer_one() {
     hasty[1] = format!("redis://127.0.0.1:{}", proxy.port);
     let hasty = Process::start(&hasty);
     world.quiet_rounds(1); // 600 changes of each shard: it stores one, and the others store none
-    wait_for("a snapshot", || proxy.holds_one().then_some(()));
+    wait_for("a snapshot", || (proxy.held() > 0).then_some(()));
     drop(hasty);
     world.quiet_rounds(14);
     proxy.release();
@@ -210,6 +210,32 @@ fn a_server_that_lost_its_log_is_noticed() {
             ask(replica, &keys).iter().all(|answer| !answer.1).then_some(())
         });
     }
+}
+
+/// A replica stores a snapshot of entries that the server loses meanwhile. No replica could continue from there.
+#[test]
+fn a_snapshot_that_is_ahead_of_the_log_is_not_stored() {
+    let mut world = World::start("--appendonly no");
+    world.proxy.hold_snapshots();
+    let hasty = Process::start(&world.arguments(true, "follow --every 100"));
+    world.round(|_| {}); // 600 changes of each shard: it stores snapshots, and the others store none
+    let loads = || hasty.errors().lines().filter(|line| line.contains("is read from")).count();
+    wait_for("a snapshot of each shard", || (world.proxy.held() >= SHARDS).then_some(()));
+    assert_eq!(loads(), SHARDS);
+    world.servers[0].restart_after(|| {});
+    world.proxy.release();
+    // It notices the loss after it has tried to store.
+    wait_for("another start", || (loads() >= 2 * SHARDS).then_some(()));
+
+    let keys: Vec<String> = (0..20).map(|number| format!("a bird behind a gap {number}")).collect();
+    let mut writer = Process::start(&world.arguments(false, "write another"));
+    writer.send(&keys.iter().map(|key| format!("+ {key}")).collect::<Vec<_>>());
+    while writer.receive() != "20" {}
+    let mut late = world.replica(false);
+    for replica in world.replicas.iter_mut().chain([&mut late]) {
+        wait_for("the new keys", || ask(replica, &keys).iter().all(|key| key.1).then_some(()));
+    }
+    assert!(late.errors().contains("from 0-0 "), "{}", late.errors());
 }
 
 #[test]

@@ -205,8 +205,9 @@ impl Proxy {
         self.faults.hold.store(true, Ordering::SeqCst);
     }
 
-    pub fn holds_one(&self) -> bool {
-        self.faults.held.load(Ordering::SeqCst) > 0
+    /// Returns how many requests it has held.
+    pub fn held(&self) -> usize {
+        self.faults.held.load(Ordering::SeqCst)
     }
 
     /// Lets them pass, and waits for the reply to one.
