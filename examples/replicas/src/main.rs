@@ -39,7 +39,8 @@ enum Command {
     /// Appends changes to the log: lines `+ KEY` or `- KEY` of standard input
     ///
     /// Prints the number of lines that are stored, again and again. A writer that was killed is started again with the
-    /// same name and the same lines, and goes on behind those that are stored.
+    /// same name and the same lines, and goes on behind those that are stored. A last line without a line feed is an
+    /// error: it may be cut.
     Write {
         /// The name of this writer: no other one has it
         name: String,
@@ -76,7 +77,7 @@ fn main() -> ExitCode {
 }
 
 /// Waits for a line, and returns it with the lines that are there already, up to `max` lines. Returns none at the end
-/// of the input.
+/// of the input. Each line keeps its line feed. A line without one is returned alone: it is the last.
 fn next_lines(input: &mut BufReader<Stdin>, max: usize) -> io::Result<Vec<String>> {
     let mut lines = Vec::new();
     while lines.len() < max && (lines.is_empty() || input.buffer().contains(&b'\n')) {
@@ -84,12 +85,17 @@ fn next_lines(input: &mut BufReader<Stdin>, max: usize) -> io::Result<Vec<String
         if input.read_line(&mut line)? == 0 {
             break;
         }
-        lines.push(line.trim_end().to_owned());
+        lines.push(line);
     }
     Ok(lines)
 }
 
 fn parse(line: &str) -> Result<Change> {
+    // If the process that sends the lines was killed, this may be a part of a key.
+    let line = line.strip_suffix('\n').ok_or_else(|| {
+        format!("{line:?} does not end with a line feed, so it is not stored: start again with whole lines")
+    })?;
+    let line = line.trim_end();
     let (sign, key) =
         line.split_once(' ').ok_or_else(|| format!("{line:?} is neither `+ KEY` nor `- KEY`"))?;
     Ok((sign.parse()?, key.to_owned()))
@@ -157,8 +163,9 @@ fn follow(set: &Set, only: &[usize], every: usize) -> Result<()> {
         }
         let mut answers = Vec::new();
         for key in keys {
-            let number = set.shard_of(&key);
-            match followers.get(&number).map(|follower| follower.look_up(&key)) {
+            let key = key.trim_end();
+            let number = set.shard_of(key);
+            match followers.get(&number).map(|follower| follower.look_up(key)) {
                 Some((id, true)) => writeln!(answers, "yes\t{id}\t{key}")?,
                 Some((id, false)) => writeln!(answers, "no\t{id}\t{key}")?,
                 None => writeln!(answers, "shard {number}\t-\t{key}")?,

@@ -238,6 +238,28 @@ fn a_snapshot_that_is_ahead_of_the_log_is_not_stored() {
     assert!(late.errors().contains("from 0-0 "), "{}", late.errors());
 }
 
+/// As if the process that sends the lines had been killed in the middle of the last one.
+#[test]
+fn a_line_that_was_cut_is_not_stored() {
+    let server = Server::start(DURABLE);
+    let start = || Process::start(&["--server", &server.url(), "write", "one"].map(Into::into));
+    let mut writer = start();
+    writer.end_with("+ user 1\n+ user 2\n+ user 12");
+    let said = writer.failure();
+    assert!(said.contains("line 3: \"+ user 12\" does not end with a line feed"), "{said}");
+    let mut writer = start();
+    writer.end_with("+ user 1\n+ user 2\n+ user 123\n");
+    while writer.receive() != "3" {}
+    let entries: Vec<(String, Vec<String>)> = cmd("XRANGE")
+        .arg("{replicas:0}:log")
+        .arg(&["-", "+"])
+        .query(&mut server.connect())
+        .expect("a log");
+    let pairs: Vec<&str> =
+        entries.iter().flat_map(|(_, pairs)| pairs).map(String::as_str).collect();
+    assert_eq!(pairs, ["+", "user 1", "+", "user 2", "+", "user 123"]);
+}
+
 #[test]
 fn wrong_arguments_are_said() {
     let server = Server::start(DURABLE);

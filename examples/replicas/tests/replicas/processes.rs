@@ -50,6 +50,12 @@ impl Process {
         let _ = sent;
     }
 
+    /// Sends some bytes, and closes its input.
+    pub fn end_with(&mut self, text: &str) {
+        let mut input = self.input.take().expect("not closed");
+        input.write_all(text.as_bytes()).and_then(|()| input.flush()).expect("it reads");
+    }
+
     pub fn receive(&self) -> String {
         self.output
             .recv_timeout(PATIENCE)
