@@ -27,8 +27,8 @@ struct Arguments {
     /// The name of the set
     #[arg(long, global = true, default_value = "replicas")]
     set: String,
-    /// The number of shards; all writers and replicas say the same
-    #[arg(long, global = true, default_value_t = 1, value_parser = value_parser!(u64).range(1..))]
+    /// The number of shards, from 1 to 65536; all writers and replicas say the same
+    #[arg(long, global = true, default_value_t = 1, value_parser = value_parser!(u64).range(1..=65536))]
     shards: u64,
     #[command(subcommand)]
     command: Command,

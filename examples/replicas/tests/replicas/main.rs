@@ -278,6 +278,7 @@ fn wrong_arguments_are_said() {
         ("--server LOCKED --shards 4 follow", 1, "Password authentication failed"),
         ("--server nowhere follow", 1, "URL"),
         ("--shards 0 follow", 2, "--shards"),
+        ("--server SERVER --set large --shards 65537 write one", 2, "1..=65536"),
         ("write one --batch 5000", 2, "--batch"),
     ] {
         let (status, said) = run(arguments);
