@@ -20,7 +20,7 @@ use coucal::StableHashBuilder;
 use redis::cluster::ClusterClient;
 use redis::{
     ConnectionLike, ErrorKind, FromRedisValue, ParsingError, RedisError, RedisResult, RedisWrite,
-    RetryMethod, Script, ToRedisArgs, Value, cmd,
+    Script, ServerErrorKind, ToRedisArgs, Value, cmd,
 };
 
 pub type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
@@ -226,10 +226,27 @@ impl Client {
     }
 }
 
-/// Returns whether another call would fail, too: the server refuses it, or the reply is not what the program expects.
+/// Returns whether the server would refuse another call, too, or gave a reply that the program does not expect. Each
+/// other error may pass, also one with an unknown code: lookups go on meanwhile.
 fn is_final(error: &RedisError) -> bool {
-    matches!(error.retry_method(), RetryMethod::NoRetry)
-        || matches!(error.kind(), ErrorKind::AuthenticationFailed | ErrorKind::Parse)
+    match error.kind() {
+        ErrorKind::AuthenticationFailed
+        | ErrorKind::InvalidClientConfig
+        | ErrorKind::Parse
+        | ErrorKind::UnexpectedReturnType
+        | ErrorKind::RESP3NotSupported
+        | ErrorKind::Server(
+            ServerErrorKind::ResponseError | ServerErrorKind::NoPerm | ServerErrorKind::CrossSlot,
+        ) => true,
+        // Codes without a kind of their own.
+        ErrorKind::Extension => {
+            matches!(
+                error.code(),
+                Some("DENIED" | "NOAUTH" | "NOPROTO" | "WRONGPASS" | "WRONGTYPE")
+            )
+        }
+        _ => false,
+    }
 }
 
 /// A connection that is replaced when it fails.
@@ -377,5 +394,38 @@ impl Shard {
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.log.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_is_final() {
+        for (reply, expected) in [
+            ("ERR unknown command 'XADD'", true),
+            ("NOPERM this user has no permissions to run the 'eval' command", true),
+            ("NOAUTH Authentication required.", true),
+            ("WRONGPASS invalid username-password pair or user is disabled.", true),
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", true),
+            ("DENIED Redis is running in protected mode", true),
+            ("BUSY Redis is busy running a script", false),
+            ("LOADING Redis is loading the dataset in memory", false),
+            ("MISCONF Errors writing to the AOF file: No space left on device", false),
+            ("NOREPLICAS Not enough good replicas to write.", false),
+            ("NOSCRIPT No matching script", false),
+            ("OOM command not allowed when used memory > 'maxmemory'.", false),
+            ("READONLY You can't write against a read only replica.", false),
+            ("UNBLOCKED client unblocked via CLIENT UNBLOCK", false),
+        ] {
+            let reply = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes());
+            let error = reply.and_then(Value::extract_error).expect_err("it begins with a minus");
+            assert_eq!(is_final(&error), expected, "{error}");
+        }
+        // Without a reply: a cluster while its nodes are down.
+        for kind in [ErrorKind::Io, ErrorKind::Client, ErrorKind::ClusterConnectionNotFound] {
+            assert!(!is_final(&(kind, "an error of the client").into()));
+        }
     }
 }

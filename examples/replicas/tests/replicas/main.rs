@@ -238,6 +238,26 @@ fn a_snapshot_that_is_ahead_of_the_log_is_not_stored() {
     assert!(late.errors().contains("from 0-0 "), "{}", late.errors());
 }
 
+/// The server ends the calls of replicas that wait for the next entry, as it does after a failover.
+#[test]
+fn a_replica_goes_on_after_an_error_that_passes() {
+    let mut world = World::start(DURABLE);
+    world.round(|_| {});
+    let mut connection = world.connect();
+    wait_for("an error of each replica", || {
+        let clients: String = cmd("CLIENT").arg("LIST").query(&mut *connection).expect("a list");
+        for client in clients.lines().filter(|client| client.contains(" cmd=xread ")) {
+            let id = client.split([' ', '=']).nth(1).expect("id=1");
+            let unblock = cmd("CLIENT").arg(&["UNBLOCK", id, "ERROR"]).exec(&mut *connection);
+            unblock.expect("whether it was blocked");
+        }
+        let has_error = |replica: &Process| replica.errors().contains("UNBLOCKED");
+        world.replicas.iter().all(has_error).then_some(())
+    });
+    world.round(|_| {});
+    world.finish();
+}
+
 /// As if the process that sends the lines had been killed in the middle of the last one.
 #[test]
 fn a_line_that_was_cut_is_not_stored() {
