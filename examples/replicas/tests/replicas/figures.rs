@@ -1,5 +1,6 @@
 //! The figures of `README.md`: `cargo test --release -p replicas -- --ignored --nocapture`.
 
+use std::thread;
 use std::time::Instant;
 
 use redis::{Connection, cmd};
@@ -25,17 +26,22 @@ impl Figures {
 
     /// Returns the changes per second of several writers at the same time.
     fn rate(&self, writers: usize, batch: usize, changes: usize) -> f64 {
-        let mut writers: Vec<Process> = (0..writers)
-            .map(|number| self.process(&format!("write writer{number} --batch {batch}")))
-            .collect();
-        let lines = |number: usize| (0..changes).map(move |key| format!("+ {number} {key}"));
+        let start_writer = |number| {
+            let writer = self.process(&format!("write writer{number} --batch {batch}"));
+            let lines: Vec<_> = (0..changes).map(|key| format!("+ {number} {key}")).collect();
+            (writer, lines)
+        };
+        let mut writers: Vec<_> = (0..writers).map(start_writer).collect();
         let start = Instant::now();
-        for (number, writer) in writers.iter_mut().enumerate() {
-            writer.send(&lines(number).collect::<Vec<_>>());
-        }
-        for writer in &writers {
-            while writer.receive() != changes.to_string() {}
-        }
+        thread::scope(|scope| {
+            for (writer, lines) in &mut writers {
+                // A thread for each: a pipe that is full stops the thread that writes.
+                scope.spawn(|| {
+                    writer.send(lines);
+                    while writer.receive() != changes.to_string() {}
+                });
+            }
+        });
         (writers.len() * changes) as f64 / start.elapsed().as_secs_f64()
     }
 }
