@@ -12,15 +12,17 @@
 //! # The state
 //!
 //! With `--state FILE` the filter is kept from one run to the next. It is saved after all lines are printed: a run that
-//! ends earlier leaves the old state, and the next run prints its lines again. The new state is written to `FILE.new`,
-//! which is then renamed to `FILE`. Of two runs at the same time, the state of the one that ends last remains.
+//! ends earlier leaves the old state, and the next run prints its lines again. The new state is written to
+//! `FILE.PID.new`, where `PID` is the number of the process. This file is then renamed to `FILE`. Of two runs at the
+//! same time, the state of the one that ends last remains. A run that is killed while it saves leaves `FILE.PID.new`
+//! behind.
 
 use std::error::Error;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use clap::{CommandFactory, Parser, error::ErrorKind::ValueValidation};
 use coucal::{AnyLayout, CuckooFilter, GrowableCuckooFilter, StableHashBuilder};
@@ -144,11 +146,19 @@ fn load(path: &Path, like: &Filter) -> Result<Filter> {
     Ok(filter)
 }
 
+/// Replaces the state. After an error, the old state is there, and nothing else.
 fn save(path: &Path, filter: &Filter) -> Result<()> {
     let mut new = path.to_owned().into_os_string();
-    new.push(".new");
-    let mut file = File::create(&new)?;
+    new.push(format!(".{}.new", process::id())); // a run at the same time writes another file
+    let saved = write(new.as_ref(), filter).and_then(|()| Ok(fs::rename(&new, path)?));
+    if saved.is_err() {
+        _ = fs::remove_file(new); // it may not be there
+    }
+    saved
+}
+
+fn write(path: &Path, filter: &Filter) -> Result<()> {
+    let mut file = File::create(path)?;
     file.write_all(filter.snapshot()?.as_bytes())?;
-    file.sync_all()?; // the bytes before the name
-    Ok(fs::rename(new, path)?)
+    Ok(file.sync_all()?) // the bytes before the name
 }

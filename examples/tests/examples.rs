@@ -316,6 +316,69 @@ fn dedup_keeps_its_state_and_refuses_another_or_a_damaged_one() {
     assert!(message.contains("cannot be used"), "{message}");
 }
 
+/// Starts `dedup` with a state and these lines: more than a batch, by less than a pipe holds. Returns after it has
+/// printed some of them: so it has loaded the state, and saves it after its input ends.
+fn start_dedup(state: &Path, lines: Range<u32>) -> Child {
+    let mut command = example("dedup");
+    command.arg("--state").arg(state).stdin(Stdio::piped());
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let input = child.stdin.as_mut().expect("a pipe");
+    input.write_all(numbered(lines).as_bytes()).expect("it reads");
+    let output = child.stdout.as_mut().expect("a pipe");
+    output.read_exact(&mut [0; 64]).expect("the first lines");
+    child
+}
+
+fn numbered(lines: Range<u32>) -> String {
+    lines.map(|n| n.to_string() + "\n").collect()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn dedup_keeps_the_state_of_the_last_of_two_runs_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().join("seen");
+    let halves = [0..70_000, 70_000..140_000];
+    for _ in 0..3 {
+        let runs = halves.clone().map(|lines| start_dedup(&state, lines));
+        // Both inputs end at about the same time.
+        thread::scope(|scope| {
+            for run in runs {
+                scope.spawn(|| {
+                    let run = run.wait_with_output().expect("it ends");
+                    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()));
+                });
+            }
+        });
+        assert_eq!(names(folder.path()), ["seen"]);
+        let printed = halves.clone().map(|lines| {
+            let run = dedup(numbered(lines).as_bytes()).arg("--state").arg(&state).output();
+            let run = run.expect("it starts");
+            assert!(run.status.success(), "{}", text(&run.stderr));
+            run.stdout.len()
+        });
+        assert!(printed.contains(&0), "neither state remains: {printed:?}");
+        fs::remove_file(&state).expect("it was saved");
+    }
+}
+
+#[test]
+fn dedup_leaves_no_file_if_its_state_cannot_be_saved() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().join("seen");
+    let run = start_dedup(&state, 0..70_000);
+    fs::create_dir(&state).expect("a folder in the way");
+    let run = run.wait_with_output().expect("it ends");
+    assert_eq!(run.status.code(), Some(1));
+    assert!(text(&run.stderr).contains("cannot be saved"), "{}", text(&run.stderr));
+    assert_eq!(names(folder.path()), ["seen"]);
+}
+
 #[test]
 fn dedup_ends_in_silence_if_its_reader_goes_away() {
     let input = (0..500_000).map(|n| n.to_string() + "\n").collect::<String>();
