@@ -146,10 +146,13 @@ impl Store {
 
     fn open(folder: &Path) -> Result<Self> {
         let live = live(folder)?;
-        // If nothing was saved, or the file is damaged, all pairs are inserted.
-        let (saved, maplet) = match Self::load(folder) {
-            Ok(loaded) => loaded,
-            Err(_) => (BTreeSet::new(), Self::new_maplet()?),
+        // If nothing was saved, or the file cannot be used now, all pairs are inserted.
+        let (saved, maplet) = if let Ok(loaded) = Self::load(folder) {
+            loaded
+        } else {
+            // New runs may get numbers of its list. So no later process may read this list.
+            File::create(folder.join("maplet"))?.sync_all()?;
+            (BTreeSet::new(), Self::new_maplet()?)
         };
         for &number in saved.difference(&live) {
             maplet.remove_value(number);
@@ -429,10 +432,13 @@ fn main() -> Result<()> {
         }
         fs::write(&path, whole)?;
     }
-    // The maplet is made anew from the runs.
+    // The maplet is made anew from the runs, and nothing is left of the saved one.
     let path = last.join("maplet");
     let cut = fs::read(&path)?.split_off(1);
-    fs::write(path, cut)?;
+    fs::write(&path, cut)?;
     check(&last, versions)?;
+    if fs::metadata(path)?.len() > 0 {
+        return Err("a list that could not be read was kept".into());
+    }
     Ok(())
 }
