@@ -399,8 +399,8 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match &arguments[..] {
         [] => {}
-        [folder, step] => return write(Path::new(folder), step),
-        _ => return Err("it takes no arguments, but from itself".into()),
+        [folder, step] if STEPS.contains(&step.as_str()) => return write(Path::new(folder), step),
+        _ => return Err("lsm takes no arguments: call it without any".into()),
     }
     let (folder, mut out) = (tempfile::tempdir()?, io::stdout());
     let mut last = (PathBuf::new(), 0);

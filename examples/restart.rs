@@ -192,8 +192,10 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match &arguments[..] {
         [] => {}
-        [folder, place] => return write(Path::new(folder), place),
-        _ => return Err("it takes no arguments, but from itself".into()),
+        [folder, place] if PLACES.contains(&place.as_str()) => {
+            return write(Path::new(folder), place);
+        }
+        _ => return Err("restart takes no arguments: call it without any".into()),
     }
     let folder = tempfile::tempdir()?;
     for place in PLACES {

@@ -403,6 +403,13 @@ fn wrong_arguments_and_a_folder_that_is_not_there_are_named() {
         let run = example(name).arg("--nope").output().expect("it starts");
         assert!(!run.status.success() && run.stdout.is_empty(), "{name}: {}", text(&run.stdout));
     }
+    // With two arguments, these start themselves.
+    for name in ["lsm", "restart"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = example(name).arg(folder.path()).arg("b").output().expect("it starts");
+        assert!(text(&run.stderr).contains("takes no arguments"), "{}", text(&run.stderr));
+        assert_eq!((run.status.code(), names(folder.path())), (Some(1), Vec::new()));
+    }
     if cfg!(unix) {
         let run = example("shared_cache").env("TMPDIR", "/dev/null/no").output().expect("it runs");
         assert_eq!(run.status.code(), Some(1));
