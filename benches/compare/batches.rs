@@ -10,8 +10,14 @@ use crate::results::Results;
 use crate::subject::{Operation, Subject, fill};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic =
-    Topic { name: "batches", slots: &[1 << 18, 1 << 27], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "batches",
+    slots: &[1 << 18, 1 << 27],
+    subjects: Vec::new,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 /// The operations, in the order in which they are done: inserts go from empty to 75 % load; inserts of absent items
 /// insert what was removed before.

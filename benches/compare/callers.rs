@@ -14,8 +14,14 @@ use coucal_benches::text::{Table, power};
 use crate::results::{Results, median};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic =
-    Topic { name: "callers", slots: &[1 << 16, 1 << 22], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "callers",
+    slots: &[1 << 16, 1 << 22],
+    subjects: Vec::new,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 const LOOP: &str = "a loop";
 const LARGE: &str = "a large function";

@@ -18,8 +18,14 @@ use crate::output::all_figures;
 use crate::results::{Results, median};
 use crate::{Plan, Topic, allocated};
 
-pub const TOPIC: Topic =
-    Topic { name: "counters", slots: &[1 << 20], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "counters",
+    slots: &[1 << 20],
+    subjects: || SUBJECTS.map(|subject| subject.0).to_vec(),
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 /// The mean number of times that a key is counted.
 const MEAN: u64 = 5;

@@ -13,8 +13,14 @@ use crate::output::table;
 use crate::results::{Results, median};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic =
-    Topic { name: "crowds", slots: &[1 << 18, 1 << 22], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "crowds",
+    slots: &[1 << 18, 1 << 22],
+    subjects: || SUBJECTS.map(|subject| subject.0).to_vec(),
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 const VALUE_BITS: u32 = 6;
 /// The difference that `replace` and `update` make in a value: no key has as many values.

@@ -28,8 +28,14 @@ use crate::threads::{again, part};
 use crate::views::timed;
 use crate::{Plan, Topic, allocated};
 
-pub const TOPIC: Topic =
-    Topic { name: "expiry", slots: &[1 << 20], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "expiry",
+    slots: &[1 << 20],
+    subjects: all_subjects,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 /// The number of ticks for which an item must be remembered.
 const WINDOW: u64 = 15;
@@ -231,6 +237,12 @@ fn clock(live: usize, bits: usize) -> Box<dyn Forgets> {
         .with_ttl(TtlConfig { ttl, ttl_bits: 5.try_into().expect("above 0") })
         .build();
     Box::new(cuckoo_clock::CuckooFilter::new(configuration.expect("sizes"), KeyHash::default()))
+}
+
+/// Returns all subjects, and the numbers of generations of an advance, that can be measured alone.
+fn all_subjects() -> Vec<&'static str> {
+    let advances = ADVANCES.map(|(name, _)| name);
+    SUBJECTS.iter().map(|subject| subject.0).chain(advances).collect()
 }
 
 fn measure(plan: &Plan, results: &mut Results) {

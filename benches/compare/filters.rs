@@ -14,8 +14,14 @@ use crate::subject::{Operation, Subject};
 use crate::{Plan, Topic, allocated, pages};
 
 /// Three sizes: in the second-level cache of a core; as large as the last-level cache; far larger.
-pub const TOPIC: Topic =
-    Topic { name: "filters", slots: &[1 << 18, 1 << 24, 1 << 27], measure, tables, plots };
+pub const TOPIC: Topic = Topic {
+    name: "filters",
+    slots: &[1 << 18, 1 << 24, 1 << 27],
+    subjects: || SUBJECTS.to_vec(),
+    measure,
+    tables,
+    plots,
+};
 
 const SUBJECTS: [&str; 7] = [LIMIT, COUCAL, ATOMIC, SEQUENTIAL, QUOTIENT, BLOOM, HASH_SET];
 

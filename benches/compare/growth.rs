@@ -23,7 +23,8 @@ use crate::results::Results;
 use crate::subject::{Exclusive, Operation, Shared, Subject};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic = Topic { name: "growth", slots: &[1 << 27], measure, tables, plots };
+pub const TOPIC: Topic =
+    Topic { name: "growth", slots: &[1 << 27], subjects: all_subjects, measure, tables, plots };
 
 /// `COUCAL` has the maximum size from the start.
 const SUBJECTS: [&str; 6] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, SCALABLE, HASH_SET];
@@ -50,6 +51,11 @@ const LONGEST: &str = "longest chunk";
 const BITS: &str = "bits per item";
 const RATE: &str = "false positives";
 const STATED: &str = "false positives, stated";
+
+/// Returns all subjects, and target loads, that can be measured alone.
+fn all_subjects() -> Vec<&'static str> {
+    SUBJECTS.into_iter().chain(TARGET_LOADS.map(|load| load.0)).collect()
+}
 
 fn measure(plan: &Plan, results: &mut Results) {
     let slots = plan.last_slots();
@@ -209,6 +215,9 @@ impl Course {
 /// many slots and items. Also beside another thread that makes the table grow: only out of cache, since a smaller table
 /// has grown before there are enough pieces.
 fn by_extent(plan: &Plan, base: u64, round: usize, results: &mut Results) {
+    if ![GROWING, COUCAL].iter().any(|name| plan.includes(name)) {
+        return;
+    }
     let keys = Keys::new(500 + round as u64);
     let growing = Shared(growing(base), base as usize);
     let mut stored = 0;
@@ -223,7 +232,7 @@ fn by_extent(plan: &Plan, base: u64, round: usize, results: &mut Results) {
         insert(&*fixed, true, keys, 0..items);
         let which = Which::Half { items };
         let pair: [(&str, &(dyn Subject + Sync)); 2] = [(GROWING, &growing), (COUCAL, &*fixed)];
-        for (name, table) in pair {
+        for (name, table) in pair.into_iter().filter(|(name, _)| plan.includes(name)) {
             // Each table comes into the cache first, if it can.
             let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
             let lookups =
@@ -235,7 +244,12 @@ fn by_extent(plan: &Plan, base: u64, round: usize, results: &mut Results) {
         if base == plan.last_slots() && cursor == CURSORS - 1 {
             let lookups = keys.collect(which, 0..plan.operations);
             let of = |name, table| Lookups { place: (slots, 2), name, table, keys: &lookups };
-            of(COUCAL, &*fixed).measure(plan, SCENES[0], None, results);
+            if plan.includes(COUCAL) {
+                of(COUCAL, &*fixed).measure(plan, SCENES[0], None, results);
+            }
+            if !plan.includes(GROWING) {
+                continue;
+            }
             of(GROWING, &growing).measure(plan, SCENES[0], None, results);
             let mut grow = || {
                 let new = keys.collect(Which::InOrder, stored..stored + 64);

@@ -14,8 +14,14 @@ use crate::output::table;
 use crate::results::{Place, Results, median};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic =
-    Topic { name: "hashers", slots: &[1 << 16], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "hashers",
+    slots: &[1 << 16],
+    subjects: Vec::new,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 /// The lengths of the strings, in bytes.
 const LENGTHS: [usize; 6] = [5, 12, 25, 32, 100, 1000];

@@ -16,6 +16,7 @@ use crate::{Plan, Topic};
 pub const TOPIC: Topic = Topic {
     name: "keyed",
     slots: &[1 << 15, 1 << 22, 1 << 24],
+    subjects: Vec::new,
     measure,
     tables,
     plots: |_| Vec::new(),

@@ -37,7 +37,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use cap::Cap;
-use clap::Parser;
+use clap::builder::RangedU64ValueParser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser};
 use coucal_benches::plot::Plot;
 use coucal_benches::text::Table;
 
@@ -58,6 +60,7 @@ fn allocated() -> usize {
 /// docs/cookbook.md or README.md has a place for a table, between `<!-- table: NAME -->` and `<!-- end -->`, the table
 /// is replaced if the output folder is docs.
 #[derive(Parser)]
+#[command(name = "compare")]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots, stash, crowds
     /// (keys with several values), views, expiry (beside other ways to forget), windows (of the last n items), sets
@@ -68,18 +71,18 @@ struct Arguments {
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
     #[arg(long, value_delimiter = ',', value_parser = number)]
     slots: Vec<u64>,
-    /// Rounds of each figure; otherwise three, and one above 2^24 slots, where a median of chunks of
+    /// Rounds of each figure, one or more; otherwise three, and one above 2^24 slots, where a median of chunks of
     /// operations is enough.
-    #[arg(long)]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     rounds: Option<usize>,
-    /// Only subjects whose names begin with one of these.
-    #[arg(long, value_delimiter = ',')]
+    /// Only subjects whose names begin with NAME, which may contain a comma. Repeat the option for other subjects.
+    #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// The output folder.
     #[arg(long, default_value = "target/compare")]
     out: PathBuf,
     /// Measures nothing: makes tables and plots from the CSV files in this folder.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["slots", "rounds", "only"])]
     from: Option<PathBuf>,
     /// Ends the names of tables and files: of a second machine.
     #[arg(long, default_value = "")]
@@ -90,9 +93,26 @@ struct Arguments {
 struct Topic {
     name: &'static str,
     slots: &'static [u64],
+    /// Returns the names from which `--only` selects; none if all are measured together.
+    subjects: fn() -> Vec<&'static str>,
     measure: fn(&Plan, &mut Results),
     tables: fn(&Results) -> Vec<Table>,
     plots: fn(&Results) -> Vec<Plot>,
+}
+
+impl Topic {
+    /// Checks that each beginning of a name selects a subject. Otherwise the file of this topic would lose its figures.
+    fn check(&self, only: &[String]) -> Result<(), String> {
+        let (name, subjects) = (self.name, (self.subjects)());
+        if subjects.is_empty() && !only.is_empty() {
+            return Err(format!("--only has no effect on the topic {name}: leave it out"));
+        }
+        let selects = |only: &str| subjects.iter().any(|subject| subject.starts_with(only));
+        only.iter().find(|only| !selects(only)).map_or(Ok(()), |only| {
+            let subjects = subjects.join("\n  ");
+            Err(format!("no subject of the topic {name} begins with \"{only}\":\n  {subjects}"))
+        })
+    }
 }
 
 static TOPICS: [Topic; 16] = [
@@ -190,6 +210,11 @@ fn number(text: &str) -> Result<u64, String> {
 fn main() -> Result<(), Box<dyn Error>> {
     let Arguments { topics, slots, rounds, only, out, from, suffix } = Arguments::parse();
     for topic in topics {
+        if let Err(why) = topic.check(&only) {
+            Arguments::command().error(ErrorKind::ValueValidation, why).exit();
+        }
+    }
+    for topic in topics {
         let results = if let Some(folder) = &from {
             Results::read(&output::csv(folder, topic, &suffix))?
         } else {
@@ -235,17 +260,8 @@ mod tests {
             [1, 0],
         ];
         for (topic, [tables_due, plots_due]) in TOPICS.iter().zip(DUE) {
-            let plan = Plan {
-                slots: vec![1 << 12],
-                rounds: Some(1),
-                operations: 1 << 12,
-                only: Vec::new(),
-                // This would need the program, and not its tests.
-                large_pages: false,
-                started: Instant::now(),
-            };
             let mut results = Results::default();
-            (topic.measure)(&plan, &mut results);
+            (topic.measure)(&small_plan(Vec::new()), &mut results);
             results.complete();
             let tables: Vec<_> = (topic.tables)(&results).iter().map(Table::markdown).collect();
             assert_eq!(tables.len(), tables_due, "{}", topic.name);
@@ -265,6 +281,47 @@ mod tests {
             let plots = (topic.plots)(&results);
             assert_eq!(plots.iter().filter(|plot| !plot.is_empty()).count(), plots_due);
         }
+    }
+
+    fn small_plan(only: Vec<String>) -> Plan {
+        Plan {
+            slots: vec![1 << 12],
+            rounds: Some(1),
+            operations: 1 << 12,
+            only,
+            // This would need the program, and not its tests.
+            large_pages: false,
+            started: Instant::now(),
+        }
+    }
+
+    #[test]
+    fn only_selects_the_subjects_whose_names_begin_so() {
+        for topic in &TOPICS {
+            let Some(&last) = (topic.subjects)().last() else {
+                assert!(topic.check(&["coucal".into()]).is_err(), "{}", topic.name);
+                continue;
+            };
+            let mut results = Results::default();
+            (topic.measure)(&small_plan(vec![last.into()]), &mut results);
+            assert_eq!(results.subjects(), [last], "{}", topic.name);
+            for (only, is_good) in [(vec![], true), (vec![last], true), (vec![last, "x"], false)] {
+                let only: Vec<_> = only.into_iter().map(String::from).collect();
+                assert_eq!(topic.check(&only).is_ok(), is_good, "{}: {only:?}", topic.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_measures_something() {
+        let parsed = |arguments: &str| {
+            let arguments = ["compare"].into_iter().chain(arguments.split(' '));
+            Arguments::try_parse_from(arguments)
+        };
+        let only = parsed("growth --only coucal,x --only q").map(|arguments| arguments.only);
+        assert_eq!(only.ok(), Some(vec!["coucal,x".into(), "q".into()]));
+        let bad = ["growth --rounds 0", "growth --from docs --only coucal", "growths"];
+        assert!(bad.iter().all(|arguments| parsed(arguments).is_err()));
     }
 
     #[test]

@@ -18,8 +18,14 @@ use crate::results::Results;
 use crate::subject::{Exclusive, Operation, Subject, fill};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic =
-    Topic { name: "maplets", slots: &[1 << 18, 1 << 27], measure, tables, plots };
+pub const TOPIC: Topic = Topic {
+    name: "maplets",
+    slots: &[1 << 18, 1 << 27],
+    subjects: all_subjects,
+    measure,
+    tables,
+    plots,
+};
 
 /// A filter and a maplet with the same number of slots.
 const PAIRS: [[&str; 2]; 2] = [[COUCAL, MAPLET], [GROWN_FILTER, GROWN_MAPLET]];
@@ -49,6 +55,11 @@ const TIMES: [(&str, &str); 7] = [
     ("remove", "`remove`"),
     (REPLACE, "`replace`"),
 ];
+
+/// Returns all subjects, each once.
+fn all_subjects() -> Vec<&'static str> {
+    PAIRS.as_flattened().iter().chain(&PARTITIONS[1..]).copied().collect()
+}
 
 fn measure(plan: &Plan, results: &mut Results) {
     for (slots, round) in plan.runs() {
@@ -83,8 +94,7 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(1 + round as u64);
     let mut push = |name, figure, run| results.push((slots, 1), name, figure, run);
     let mut entries = Vec::new();
-    let names = PAIRS.as_flattened().iter().chain(&PARTITIONS[1..]);
-    for name in names.copied().filter(|name| plan.includes(name)) {
+    for name in all_subjects().into_iter().filter(|name| plan.includes(name)) {
         entries.push(Entry::new(name, || build(name, slots as usize)));
     }
     let most = |name| match name {

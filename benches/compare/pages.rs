@@ -58,9 +58,7 @@ fn in_a_second_process(
 ) -> Result<Results, Box<dyn Error>> {
     let mut command = Command::new(env::current_exe()?);
     command.args([topic.name, "--rounds", "1", "--slots", &slots.to_string(), "--out"]).arg(out);
-    if !plan.only.is_empty() {
-        command.arg("--only").arg(plan.only.join(","));
-    }
+    command.args(plan.only.iter().flat_map(|name| ["--only", name]));
     let status = command.env(VARIABLE, SETTING).stdout(Stdio::null()).status()?;
     if !status.success() {
         return Err(format!("the second process ended with {status}").into());

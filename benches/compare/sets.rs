@@ -16,8 +16,14 @@ use crate::output::all_figures;
 use crate::results::Results;
 use crate::{Plan, Topic, allocated};
 
-pub const TOPIC: Topic =
-    Topic { name: "sets", slots: &[1 << 20, 1 << 24], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "sets",
+    slots: &[1 << 20, 1 << 24],
+    subjects: || SUBJECTS.map(|subject| subject.0).to_vec(),
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 const BYTES: &str = "merged, bytes per item of both";
 const MERGE: &str = "merge, ns per item";

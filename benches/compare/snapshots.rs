@@ -18,8 +18,14 @@ use crate::results::{Results, median};
 use crate::subject::{Shared, Step, Subject as _, Window, Work, fill};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic =
-    Topic { name: "snapshots", slots: &[1 << 18, 1 << 27], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "snapshots",
+    slots: &[1 << 18, 1 << 27],
+    subjects: Vec::new,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 const TABLES: [&str; 2] = [COUCAL, GROWING];
 /// The scenes of a writer.

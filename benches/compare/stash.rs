@@ -12,8 +12,14 @@ use crate::output::table;
 use crate::results::{Results, median};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic =
-    Topic { name: "stash", slots: &[1 << 20], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "stash",
+    slots: &[1 << 20],
+    subjects: Vec::new,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 type Maplet = CuckooMaplet<Fp16x4, KeyHash>;
 

@@ -22,8 +22,14 @@ use crate::{Plan, Topic};
 /// A subject of several threads at once.
 type Shared = dyn Subject + Sync;
 
-pub const TOPIC: Topic =
-    Topic { name: "threads", slots: &[1 << 18, 1 << 27], measure, tables, plots };
+pub const TOPIC: Topic = Topic {
+    name: "threads",
+    slots: &[1 << 18, 1 << 27],
+    subjects: || SUBJECTS.to_vec(),
+    measure,
+    tables,
+    plots,
+};
 
 const SUBJECTS: [&str; 6] = [LIMIT, COUCAL, GROWING, ATOMIC, BLOOM, SHARDS];
 

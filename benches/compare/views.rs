@@ -18,6 +18,7 @@ use crate::{Plan, Topic};
 pub const TOPIC: Topic = Topic {
     name: "views",
     slots: &[1 << 12, 1 << 16, 1 << 24],
+    subjects: Vec::new,
     measure,
     tables,
     plots: |_| Vec::new(),

@@ -23,8 +23,14 @@ use crate::threads::{again, part};
 use crate::views::timed;
 use crate::{Plan, Topic, allocated};
 
-pub const TOPIC: Topic =
-    Topic { name: "windows", slots: &[1 << 20], measure, tables, plots: |_| Vec::new() };
+pub const TOPIC: Topic = Topic {
+    name: "windows",
+    slots: &[1 << 20],
+    subjects: || SUBJECTS.map(|subject| subject.0).to_vec(),
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 /// A key comes again after this share of a window.
 const AGO: f64 = 0.9;
