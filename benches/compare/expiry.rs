@@ -1,8 +1,8 @@
 //! Expiring filters: the memory and time of one, beside two filters in turn, two Bloom filters in turn, a filter with a
 //! time to live for each item, and an exact map with times.
 //!
-//! Time passes in ticks. Each tick inserts as many new items as the last one, and as many again that were new in the
-//! last ticks. An item must be remembered for [`WINDOW`] ticks.
+//! Time passes in ticks. Each tick inserts the same number of new items, and each chunk of them a second time, right
+//! after the first. An item must be remembered for [`WINDOW`] ticks. No insert has to tell whether its item is new.
 
 use std::collections::HashMap;
 use std::mem;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use coucal::{
     CuckooFilter, ExpiringBuilder, ExpiringCuckooFilter, Fixed, Fp12x5, Fp16x4, Fp21x3, Layout,
 };
-use coucal_benches::keys::{CHUNK, Keys, Which};
+use coucal_benches::keys::{CHUNK, Keys, Which, mix};
 use coucal_benches::text::Table;
 use cuckoo_clock::config::{CuckooConfiguration, TtlConfig};
 use fastbloom::AtomicBloomFilter;
@@ -39,8 +39,11 @@ pub const TOPIC: Topic = Topic {
 
 /// The number of ticks for which an item must be remembered.
 const WINDOW: u64 = 15;
-/// The number of ticks after which no subject changes any more: two filters in turn have thrown two filters away.
-const TICKS: u64 = 5 * WINDOW;
+/// The number of ticks before the lookups. After them, two filters in turn have been cleared several times, and are in
+/// the middle of a turn: there they have the mean number of items.
+const TICKS: u64 = 5 * WINDOW + WINDOW / 2;
+/// The number of the last ticks whose times count: two whole turns of two filters.
+const TIMED: u64 = 2 * WINDOW;
 
 const BITS: &str = "bits per live item";
 const RATE: &str = "false positives, %";
@@ -63,10 +66,12 @@ const HOT_INSERTS: &str = "insert, hot";
 const BURST: u64 = 4;
 /// There is one burst in this number of ticks, since a window of 16 generations has four bursts then.
 const TICKS_OF_BURST: u64 = 5;
-/// The number of bursts until the load before each of them is the same.
-const FIRST_BURSTS: usize = 4;
-/// The number of measured bursts. Two filters in turn repeat themselves after three.
-const BURSTS: usize = 9;
+/// Two filters in turn repeat themselves after this number of bursts.
+const BURSTS_OF_TURN: usize = (WINDOW / TICKS_OF_BURST) as usize;
+/// The number of bursts before the measured ones. From the fifth burst on, the load before each burst is the same.
+const FIRST_BURSTS: usize = 2 * BURSTS_OF_TURN;
+/// The number of measured bursts.
+const BURSTS: usize = 3 * BURSTS_OF_TURN;
 
 /// The end of a generation in a large table, of 2 bytes per slot, by the number of generations: with 2 generations,
 /// half of the items are forgotten.
@@ -76,16 +81,16 @@ const ADVANCE: [&str; 2] = ["an advance, ms", "ns per slot"];
 
 /// A subject that forgets.
 trait Forgets: Sync {
-    /// Inserts a key. Returns whether it is new.
-    fn insert(&self, key: u64) -> bool;
+    /// Inserts a key, or renews it if it is there.
+    fn insert(&self, key: u64);
     fn contains(&self, key: u64) -> bool;
     /// Called after each tick.
     fn tick(&self, tick: u64);
 }
 
 impl<L: Layout> Forgets for ExpiringCuckooFilter<L, KeyHash> {
-    fn insert(&self, key: u64) -> bool {
-        self.insert(&key).expect("what it was made for")
+    fn insert(&self, key: u64) {
+        self.insert(&key).expect("what it was made for");
     }
     fn contains(&self, key: u64) -> bool {
         self.contains(&key)
@@ -97,14 +102,14 @@ impl<L: Layout> Forgets for ExpiringCuckooFilter<L, KeyHash> {
 
 /// A filter that is cleared as a whole.
 trait Clears: Send + Sync {
-    fn insert(&self, key: u64) -> bool;
+    fn insert(&self, key: u64);
     fn contains(&self, key: u64) -> bool;
     fn clear(&mut self);
 }
 
 impl<L: Layout> Clears for CuckooFilter<L, KeyHash> {
-    fn insert(&self, key: u64) -> bool {
-        self.insert_if_absent(&key).expect("what it was made for")
+    fn insert(&self, key: u64) {
+        self.insert_if_absent(&key).expect("what it was made for");
     }
     fn contains(&self, key: u64) -> bool {
         self.contains(&key)
@@ -115,8 +120,8 @@ impl<L: Layout> Clears for CuckooFilter<L, KeyHash> {
 }
 
 impl Clears for AtomicBloomFilter<KeyHash> {
-    fn insert(&self, key: u64) -> bool {
-        !self.insert(&key)
+    fn insert(&self, key: u64) {
+        self.insert(&key);
     }
     fn contains(&self, key: u64) -> bool {
         self.contains(&key)
@@ -130,9 +135,8 @@ impl Clears for AtomicBloomFilter<KeyHash> {
 struct InTurn<T>(RwLock<[T; 2]>);
 
 impl<T: Clears> Forgets for InTurn<T> {
-    fn insert(&self, key: u64) -> bool {
-        let [current, previous] = &*self.0.read();
-        current.insert(key) && !previous.contains(key)
+    fn insert(&self, key: u64) {
+        self.0.read()[0].insert(key);
     }
     fn contains(&self, key: u64) -> bool {
         let [current, previous] = &*self.0.read();
@@ -148,10 +152,8 @@ impl<T: Clears> Forgets for InTurn<T> {
 }
 
 impl Forgets for cuckoo_clock::CuckooFilter<KeyHash> {
-    fn insert(&self, key: u64) -> bool {
-        let is_new = !self.contains(&key);
+    fn insert(&self, key: u64) {
         self.insert_if_not_present(&key);
-        is_new
     }
     fn contains(&self, key: u64) -> bool {
         self.contains(&key)
@@ -169,9 +171,9 @@ struct Exact {
 }
 
 impl Forgets for Exact {
-    fn insert(&self, key: u64) -> bool {
+    fn insert(&self, key: u64) {
         let now = self.now.load(Ordering::Relaxed);
-        self.seen.write().insert(key, now).is_none()
+        self.seen.write().insert(key, now);
     }
     fn contains(&self, key: u64) -> bool {
         self.seen.read().contains_key(&key)
@@ -300,6 +302,20 @@ fn keys_of(keys: Keys, tick: u64, of_tick: u64) -> Vec<u64> {
     keys.collect(Which::InOrder, tick * of_tick..(tick + 1) * of_tick)
 }
 
+/// Inserts all keys. Returns the nanoseconds of each insert.
+fn insert_all(subject: &dyn Forgets, keys: &[u64]) -> f64 {
+    let started = Instant::now();
+    for &key in keys {
+        subject.insert(key);
+    }
+    started.elapsed().as_nanos() as f64 / keys.len() as f64
+}
+
+/// Draws a number below `count`, always the same for an index.
+fn drawn(index: u64, count: u64) -> u64 {
+    ((u128::from(mix(!index)) * u128::from(count)) >> 64) as u64
+}
+
 /// Measures with one thread. Returns the subject after all ticks.
 fn one(
     plan: &Plan,
@@ -308,15 +324,21 @@ fn one(
     make: Make,
 ) -> (Box<dyn Forgets>, [f64; FIGURES.len()]) {
     let live = (WINDOW * of_tick) as usize;
+    // These lists allocate nothing later: otherwise their bytes would be counted as those of the subject.
+    let chunks = TIMED as usize * (of_tick as usize).div_ceil(CHUNK);
+    let [mut new, mut hot, mut ticks] = [(); 3].map(|()| Vec::with_capacity(chunks));
     let before = allocated();
     let subject = make(live);
-    let [mut new, mut hot, mut ticks] = [const { Vec::new() }; 3];
     let [mut forgotten, mut late, mut most] = [0, 0, 0];
     for tick in 0..TICKS {
         let fresh = keys_of(keys, tick, of_tick);
+        let is_timed = tick >= TICKS - TIMED;
         for chunk in fresh.chunks(CHUNK) {
-            new.push(timed(chunk, |&key| subject.insert(key)).0);
-            hot.push(timed(chunk, |&key| subject.insert(key)).0);
+            let nanos = [(); 2].map(|()| insert_all(&*subject, chunk));
+            if is_timed {
+                new.push(nanos[0]);
+                hot.push(nanos[1]);
+            }
         }
         most = most.max(allocated() - before - size_of_val(&*fresh));
         if tick >= TICKS - WINDOW {
@@ -328,7 +350,9 @@ fn one(
         }
         let started = Instant::now();
         subject.tick(tick);
-        ticks.push(started.elapsed().as_nanos() as f64 / live as f64);
+        if is_timed {
+            ticks.push(started.elapsed().as_nanos() as f64 / live as f64);
+        }
     }
     let mut lookups = [const { Vec::new() }; 2];
     let mut found = 0;
@@ -337,30 +361,34 @@ fn one(
         let chunk = from..from + CHUNK as u64;
         let absent = timed(&keys.collect(Which::Absent, chunk), |&key| subject.contains(key));
         found += absent.1;
-        let at = (TICKS - 3) * of_tick + from % (of_tick.saturating_sub(CHUNK as u64)).max(1);
-        let present = keys.collect(Which::InOrder, at..at + CHUNK as u64);
+        // Items of the whole window, since two filters in turn find the new ones first.
+        let oldest = (TICKS - WINDOW) * of_tick;
+        let present: Vec<_> = (from..from + CHUNK as u64)
+            .map(|at| keys.key(oldest + drawn(at, WINDOW * of_tick)))
+            .collect();
         let present = timed(&present, |&key| subject.contains(key));
         lookups[0].push(absent.0);
         lookups[1].push(present.0);
     }
     let checked = (WINDOW * of_tick) as f64;
+    let [new, hot] = [new, hot].map(|nanos| median(&nanos).unwrap_or(f64::NAN));
     let [absent, present] = lookups.map(|nanos| median(&nanos).unwrap_or(f64::NAN));
-    let middle = |nanos: &[f64]| median(&nanos[nanos.len() / 2..]).unwrap_or(f64::NAN);
     let figures = [
         most as f64 * 8.0 / live as f64,
         100.0 * found as f64 / looked_up as f64,
         100.0 * forgotten as f64 / checked,
         100.0 * late as f64 / (checked * WINDOW as f64),
-        middle(&new),
-        middle(&hot),
+        new,
+        hot,
         absent,
         present,
-        ticks[ticks.len() / 2..].iter().sum::<f64>() / ticks[ticks.len() / 2..].len() as f64,
+        ticks.iter().sum::<f64>() / ticks.len() as f64,
     ];
     (subject, figures)
 }
 
-/// Measures the throughput of this number of threads together, for each workload; `tick` is the next one.
+/// Measures the throughput of this number of threads together, for each workload; `tick` is the next one. All calls
+/// begin and end at the same place in a turn of two filters.
 fn shared(
     plan: &Plan,
     keys: Keys,
@@ -370,19 +398,20 @@ fn shared(
     tick: &mut u64,
 ) -> [Counted; SHARED.len()] {
     let mut bursts = Vec::new();
-    let mut newest = Vec::new();
+    let mut inserted = Vec::new();
     for burst in 0..FIRST_BURSTS + BURSTS {
-        newest = keys.collect(Which::InOrder, *tick * of_tick..(*tick + BURST) * of_tick);
+        let newest = keys.collect(Which::InOrder, *tick * of_tick..(*tick + BURST) * of_tick);
         for _ in 0..TICKS_OF_BURST {
             subject.tick(*tick);
             *tick += 1;
         }
         let pieces = pieces::run((0..threads).collect(), |thread, meter| {
             for chunk in part(&newest, thread, threads).chunks(CHUNK) {
-                timed(chunk, |&key| subject.insert(key));
+                insert_all(subject, chunk);
                 meter.add(chunk.len());
             }
         });
+        inserted.push(newest);
         if burst >= FIRST_BURSTS {
             bursts.push(Counted::together(&count(&pieces)));
         }
@@ -393,15 +422,23 @@ fn shared(
         pieces: bursts.iter().map(|burst| burst.pieces).sum(),
     };
     let absent = keys.collect(Which::Absent, 0..plan.operations);
+    let newest = &inserted[inserted.len() - 1];
+    // Items of all bursts of the window.
+    let of_window = inserted[inserted.len() - BURSTS_OF_TURN..].concat();
+    let one_of_window = |at| of_window[drawn(at, of_window.len() as u64) as usize];
+    let present: Vec<_> = (0..plan.operations).map(one_of_window).collect();
     // In three rounds about 60 pieces of each thread.
     let duration = Duration::from_micros(plan.operations / 5);
     let contains = |keys: &[u64]| timed(keys, |&key| subject.contains(key)).1 as u64;
-    let insert = |keys: &[u64]| timed(keys, |&key| subject.insert(key)).1 as u64;
+    let insert = |keys: &[u64]| {
+        insert_all(subject, keys);
+        0
+    };
     [
         again(duration, threads, |thread| part(&absent, thread, threads).chunks(CHUNK), contains),
-        again(duration, threads, |thread| part(&newest, thread, threads).chunks(CHUNK), contains),
+        again(duration, threads, |thread| part(&present, thread, threads).chunks(CHUNK), contains),
         new,
-        again(duration, threads, |thread| part(&newest, thread, threads).chunks(CHUNK), insert),
+        again(duration, threads, |thread| part(newest, thread, threads).chunks(CHUNK), insert),
     ]
 }
 
