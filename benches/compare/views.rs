@@ -1,6 +1,7 @@
 //! Views: the cost of opening the bytes of a snapshot and of lookups in them, beside the filter itself; and many small
 //! filters whose bytes are in a cache, as in a storage engine.
 
+use std::array;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -123,7 +124,8 @@ fn measure_one<L: Storage>(
     OPEN.into_iter().zip([trusted, checked]).for_each(|(figure, nanos)| push(figure, nanos));
 }
 
-/// Measures all ways by turns, chunk by chunk.
+/// Measures all ways by turns, chunk by chunk. Each way has keys of its own: several ways read the same bytes, and one
+/// would find in the cache what another has read for the same keys.
 fn measure_many(plan: &Plan, round: usize, results: &mut Results) {
     let filters = FILTERS.min((plan.operations >> 10) as usize);
     let keys = |number: usize| Keys::new((1 + round * FILTERS + number) as u64);
@@ -166,27 +168,30 @@ fn measure_many(plan: &Plan, round: usize, results: &mut Results) {
 
     let mut nanos = WAYS.map(|_| Vec::new());
     for from in (0..plan.operations / 16).step_by(SHORT) {
-        let absent = keys(0).collect(Which::Absent, from..from + SHORT as u64);
-        let filter_of = |key: &u64| ((u128::from(*key) * filters as u128) >> 64) as usize;
-        let absent: Vec<_> = absent.iter().map(|key| (filter_of(key), *key)).collect();
+        let filter_of = |key: u64| ((u128::from(key) * filters as u128) >> 64) as usize;
+        let absent: [Vec<_>; WAYS.len()] = array::from_fn(|way| {
+            let from = from * WAYS.len() as u64 + (way * SHORT) as u64;
+            let keys = keys(0).collect(Which::Absent, from..from + SHORT as u64);
+            keys.into_iter().map(|key| (filter_of(key), key)).collect()
+        });
         let of_chunk = [
-            timed(&absent, |(at, key)| kept[*at].contains(key)),
-            timed(&absent, |(at, key)| open(&bytes[*at]).contains(key)),
-            timed(&absent, |(at, key)| {
+            timed(&absent[0], |(at, key)| kept[*at].contains(key)),
+            timed(&absent[1], |(at, key)| open(&bytes[*at]).contains(key)),
+            timed(&absent[2], |(at, key)| {
                 let filter = Filter::from_bytes(&bytes[*at], KeyHash::default());
                 filter.expect(GOOD).contains(key)
             }),
-            timed(&absent, |(at, key)| live[*at].contains(key)),
-            timed(&absent, |(at, key)| {
+            timed(&absent[3], |(at, key)| live[*at].contains(key)),
+            timed(&absent[4], |(at, key)| {
                 let filter: Quotient<&[u8]> = postcard::from_bytes(&quotients[*at]).expect(GOOD);
                 filter.contains(key)
             }),
-            timed(&absent, |(at, key)| {
+            timed(&absent[5], |(at, key)| {
                 let filter: Quotient<Box<[u8]>> =
                     postcard::from_bytes(&quotients[*at]).expect(GOOD);
                 filter.contains(key)
             }),
-            timed(&absent, |(at, key)| {
+            timed(&absent[6], |(at, key)| {
                 let (words, _) = bloom_bytes[*at].as_chunks();
                 let words = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
                 let filter = fastbloom::BloomFilter::from_vec(words)
@@ -194,7 +199,7 @@ fn measure_many(plan: &Plan, round: usize, results: &mut Results) {
                     .hashes(hashes);
                 filter.contains(key)
             }),
-            timed(&absent, |(at, key)| blooms[*at].contains(key)),
+            timed(&absent[7], |(at, key)| blooms[*at].contains(key)),
         ];
         for (nanos, (of_chunk, found)) in nanos.iter_mut().zip(of_chunk) {
             assert!(found < SHORT / 10, "absent keys are found");
