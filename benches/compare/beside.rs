@@ -148,13 +148,17 @@ impl Lookups<'_> {
         if let Some(Counted { rate, .. }) = counted.get(1) {
             results.push(place, name, &format!("{scene}: inserts Mops/s"), *rate);
         }
-        let mut singles = Singles::of_this_thread();
+        // Of the thread of the lookups.
+        let mut singles = None;
         let timed = |_: &mut Meter| {
+            let singles = singles.insert(Singles::of_this_thread());
             let started = Instant::now();
             for chunk in keys.chunks(CHUNK) {
                 let steps: Vec<_> = chunk.iter().map(|key| Step::Look(*key)).collect();
+                singles.begin();
                 table.work(Work::Timed(&steps, &mut |_, _, nanos| {
-                    singles.histogram.saturating_record(nanos);
+                    let own = singles.took(nanos);
+                    singles.histogram.saturating_record(own);
                 }));
                 if started.elapsed() > MAX_RUN {
                     break;
@@ -162,6 +166,7 @@ impl Lookups<'_> {
             }
         };
         both(timed, background);
+        let singles = singles.expect("the lookups have run");
         singles.push_percentiles(place, name, scene, results);
     }
 }
