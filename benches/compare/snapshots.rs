@@ -33,8 +33,9 @@ const SCENES: [&str; 2] = ["no snapshots", "snapshots of this table"];
 /// The longest insert between the ends of two snapshots.
 const PAUSE: &str = "longest insert of a snapshot";
 const INSERTS: &str = "inserts Mops/s";
-/// In milliseconds: work on the bytes of a table, and a copy of as many bytes by the machine.
-const TIMES: [&str; 3] = ["snapshot", "restore from bytes", "memory copy to new pages"];
+/// In milliseconds: work on the bytes of a table, and a copy of as many bytes by the machine. A large copy gets new
+/// pages from the system; a small one gets memory of the allocator that was in use before.
+const TIMES: [&str; 3] = ["snapshot", "restore from bytes", "memory copy"];
 
 fn figure(scene: &str, figure: &str) -> String {
     format!("{scene}: {figure}")
