@@ -202,6 +202,9 @@ pub fn again<'a, T: 'a, C: Iterator<Item = &'a [T]> + Clone>(
 }
 
 /// Makes each thread do its part of the keys in one table after the other. Returns NaN if something failed.
+///
+/// There is no barrier between the tables. In a small table, a thread has less work than a piece is long, so waiting at
+/// a barrier would be a large share of a piece, or pieces would be so short that few of them overlap enough to count.
 fn through_all(
     tables: &[Box<Shared>],
     keys: &[u64],
