@@ -13,7 +13,7 @@ use crate::results::{Results, median};
 use crate::subject::{Operation, Subject};
 use crate::{Plan, Topic, allocated, pages};
 
-/// Three sizes: in the second-level cache of a core; as large as the last-level cache; far larger.
+/// Three sizes: 0.5 MiB of `coucal`, which fit into the second-level cache of a core; 32 MiB; and 256 MiB.
 pub const TOPIC: Topic = Topic {
     name: "filters",
     slots: &[1 << 18, 1 << 24, 1 << 27],

@@ -1,4 +1,4 @@
-//! One hash for every subject, so that a comparison of filters is not a comparison of hashers.
+//! One hash for every subject that takes a hasher, so that a comparison of filters is not a comparison of hashers.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
