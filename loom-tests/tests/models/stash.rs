@@ -130,7 +130,7 @@ models_of_three! {
             [x, y]
         },
     ) => [remove(x), maybe(insert(y))] || [maybe(contains(y)), maybe(contains(y))],
-        80_000, 2, cells_of_two_words;
+        50_000, 2, cells_of_two_words;
     // The ways of entries in the second line pass the first one, and continue to do so when one of them is removed.
     passed_line_against_lookup: [.., removed, x] = stashed::<L, 6>()
         => [remove(removed)] || [contains(x)], 44, 3;

@@ -16,13 +16,13 @@ models! {
         let hops = two_hops::<L>((3, 0), (2, 3));
         adding(hops, |_, [near, far, new, low, high]| [near, far, low, high, new])
     }, |t, new| assert!(t.insert(new)));
-    // Two locks, the lengths and the copies, a cell, the head of its line and the version.
+    // Two locks, the flags, the lengths and the copies, a cell, the head of its line and the version.
     writer_stopped_at_each_step_of_an_insert_into_the_stash = stopped_at_each_step(
-        7, STEPS_WITH_STASH, beside_what_is_stashed::<L>, |t, x| assert!(t.insert(x)),
+        8, STEPS_WITH_STASH, beside_what_is_stashed::<L>, |t, x| assert!(t.insert(x)),
     );
-    // Two locks, the version, the cell, the copies and the head of its line.
+    // Two locks, the version, the cell, the copies, the flags and the head of its line.
     writer_stopped_at_each_step_of_a_removal_from_the_stash = stopped_at_each_step(
-        6, STEPS_WITH_STASH, || storing(beside_what_is_stashed::<L>(), |s, [.., x]| s.stash(&[x])),
+        7, STEPS_WITH_STASH, || storing(beside_what_is_stashed::<L>(), |s, [.., x]| s.stash(&[x])),
         |t, x| assert!(t.remove(x)),
     );
     // The words of the mirror, two stripes for their flags, two words, and two stripes again.
@@ -86,9 +86,9 @@ impl Gate {
     }
 }
 
-/// The number of steps of a round that reads the stash: for the marks the number of lines twice and a head; and for the
-/// cells the number of lines twice, and at most two heads and four cells.
-const STEPS_WITH_STASH: usize = STEPS + 3 + 8;
+/// The number of steps of a round that reads the stash: the flags twice; for the marks the number of lines twice and a
+/// head; and for the cells the number of lines twice, and at most two heads and four cells.
+const STEPS_WITH_STASH: usize = STEPS + 2 + 3 + 8;
 
 /// Two full buckets. There is no slot for `x`, beside the stashed entries.
 ///

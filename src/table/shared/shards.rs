@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** once the shards are there, their number does not change.
 //!
-//! **Invariant:** if an entry is in the cells, its flag is set: it was set before the cell was stored.
+//! **Invariant:** while an entry is in the stash, the flag of its items is set.
 
 use super::cells::Cells;
 use super::cells::packing::Packing;
@@ -50,7 +50,7 @@ impl Shards {
     /// stashed.
     #[inline]
     pub(in crate::table) fn lack(&self, group: usize, flag: u64) -> bool {
-        // SeqCst: as the load of the marks. It pairs with the stores of `set_flag` and `clear_flags`.
+        // SeqCst: as the loads of heads and cells. Pairs with the stores of `set_flag` and `clear_flags`.
         let flags = self.allocated.get().map(|allocated| allocated.flags.at(group));
         flags.is_some_and(|flags| flags.load(Ordering::SeqCst) & flag == 0)
     }
@@ -61,14 +61,15 @@ impl Shards {
         let flags = self.flags_of(group);
         let before = load_locked(flags);
         if before & flag == 0 {
-            // SeqCst: as the store of a mark.
-            flags.store(before | flag, Ordering::SeqCst);
+            // Release: pairs with the load in `lack`.
+            flags.store(before | flag, Ordering::Release);
         }
     }
 
     /// Clears the flags of this group, after its last entry was taken out. The caller holds the mutex of the shard.
     pub(in crate::table) fn clear_flags(&self, group: usize) {
-        // Release: as the store that clears marks.
+        // Release: pairs with the load in `lack`. A lookup that misses a flag because it was cleared also sees the
+        // version that was bumped before.
         self.flags_of(group).store(0, Ordering::Release);
     }
 

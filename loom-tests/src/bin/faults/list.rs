@@ -222,10 +222,10 @@ pub const FAULTS: &[Fault] = faults! {
     put_in_stash: "an entry is stashed without its flag"
         without "self.state.shared.stash.set_flag(group, self.geometry().flag(key));"
         => "stash::insert_known_to_a_lookup";
-    put_in_stash: "an entry is stashed before its flag"
+    put_in_stash: "an entry is stashed with its flag after the version is bumped"
         put "self.state.shared.stash.set_flag(group, self.geometry().flag(key));"
-        before "self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);"
-        => "stash::words_of_two_entries_against_lookups";
+        after "self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);"
+        => "stash::insert_known_to_a_lookup";
     take_but_its_way: "the flags of a group are cleared before the version is bumped"
         replace "self.versions().unstash(group, is_last);"
         with "if is_last { self.state.shared.stash.clear_flags(group); }
@@ -236,9 +236,9 @@ pub const FAULTS: &[Fault] = faults! {
         => "stash::removal_beside_another_item_of_the_group";
     is_complete: "a get that asks the flags of the stash does not validate the version"
         replace "version.validate_with_stash()" with "(version.validate_with_stash() | true)"
-        => "stash::";
+        => "stash::own_value_going_back_against_get";
     is_complete: "a get does not ask the flags of the stash"
-        without "self.flags_lack(key) &&" => "stash::";
+        without "self.flags_lack(key) &&" => "expiring::stamp_of_what_is_swept_from_the_stash";
     insert_without_kicks: "an entry goes into the stash after its stripes are given back"
         replace "let stamped = self.stamped(key, duplicates);"
         with "let stamped = self.stamped(key, duplicates);
@@ -534,7 +534,7 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Values: the answers of a lookup.
     try_get: "a get does not validate the version"
-        replace "version.validate()" with "(version.validate() | true)"
+        replace "self.is_complete(key, version)" with "(self.is_complete(key, version) | true)"
         => "maplets::get_beside_a_kick";
     get_slow: "the last resort of a get locks no stripe"
         replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
@@ -743,7 +743,7 @@ pub const FAULTS: &[Fault] = faults! {
         with "self.insert_absent_in_turn(|| self.contains(key), insert).is_ok()"
         => "counters::two_count_a_new_key";
     update: "an update that finds no value does not validate the version"
-        replace "!version.validate()" with "!(version.validate() | true)"
+        replace "!self.is_complete(key, version)" with "!(self.is_complete(key, version) | true)"
         => "counters::update_beside_a_kick counters::update_beside_the_way_back";
     update: "an update does not look at the extent again"
         replace "let read = self.read_valid(key);"
