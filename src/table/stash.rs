@@ -737,26 +737,29 @@ mod tests {
         assert_eq!((decisions.get(), table.stashed_copies()), (2, 2));
     }
 
-    /// After a sweep of all entries, the marks of the lines name nothing.
+    /// After a sweep of all entries, the marks of the lines name nothing. (The flags are cleared before: so the cells
+    /// themselves are asked.)
     #[test]
     fn a_swept_stash_has_no_marks() {
-        let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 1 << 12, 1 << 12) };
-        let table = Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).expect("memory");
-        let key = |hash| table.key_of(Pair { hash: geometry::mix(hash), value: 1 });
-        let words = |hash| {
-            Stashed {
-                place: Table::<Fp16x4, FixedBuckets<ValueBits>>::in_stash(key(hash)),
-                copies: 1,
-            }
-            .words()
-        };
-        let mut entries: Vec<_> = (0..5000).map(words).collect();
-        entries.sort_unstable();
-        entries.dedup();
-        table.restore_stash(&entries).expect("memory");
-        assert!((0..5000).all(|hash| !table.stash_marks_lack(key(hash))));
-        assert_eq!(table.remove_value(1), entries.len());
-        assert!((0..5000).all(|hash| table.stash_marks_lack(key(hash))));
+        type Maplet = Table<'static, Fp16x4, FixedBuckets<ValueBits>>;
+
+        let sweeps: [fn(Maplet) -> usize; 2] =
+            [|table| table.remove_value(1), |table| table.update_values(vec![None; 4]).unwrap()];
+        for sweep in sweeps {
+            let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 1 << 12, 1 << 12) };
+            let table = Maplet::try_sized(sizing).expect("memory");
+            let key = |hash| table.key_of(Pair { hash: geometry::mix(hash), value: 1 });
+            let words = |hash| Stashed { place: Maplet::in_stash(key(hash)), copies: 1 }.words();
+            let mut entries: Vec<_> = (0..5000).map(words).collect();
+            entries.sort_unstable();
+            entries.dedup();
+            table.restore_stash(&entries).expect("memory");
+            let cells = |key| table.cells_of(table.group_of(key)).expect("a shard");
+            let marks_lack = |hash| cells(key(hash)).marks_lack(table.key_at_even(key(hash)));
+            assert!((0..5000).all(|hash| !table.stash_marks_lack(key(hash)) && !marks_lack(hash)));
+            assert_eq!(sweep(table), entries.len());
+            assert!((0..5000).all(|hash| table.stash_marks_lack(key(hash)) && marks_lack(hash)));
+        }
     }
 
     /// The flag of an item is set while an entry of the item is stashed. The last entry of a group clears the flags of
@@ -1156,5 +1159,67 @@ mod tests {
         }
         assert_eq!(table.update_values(vec![Some(0), Some(3), Some(3), Some(3)]), Ok(0));
         assert_eq!(table.count_stashed(key(3)), 6000);
+    }
+
+    /// A change and a removal of values reach the entries of each shard, and a clear leaves none.
+    #[test]
+    fn sweeps_reach_all_shards() {
+        let sizing = Sizing { value_bits: 4, ..Sizing::of_table(Fp16x4::ID, 1 << 17, 1 << 17) };
+        let table = Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        let key = |hash, value| table.key_of(Pair { hash: geometry::mix(hash), value });
+        let items = || (0..300).flat_map(|hash| (0..12).map(move |value| (hash, value)));
+        let check = |held: core::ops::Range<u32>| {
+            let (mut stashed, of_key) = (0, held.len());
+            for hash in 0..300 {
+                let counts = (0..16).map(|value| table.count(key(hash, value)));
+                let expected = (0..16).map(|value| usize::from(held.contains(&value)));
+                assert!(counts.eq(expected), "key {hash}");
+                stashed +=
+                    (0..16).map(|value| table.count_stashed(key(hash, value))).sum::<usize>();
+            }
+            assert_eq!(
+                (table.stashed_entries(), table.stashed_copies()),
+                (stashed, stashed as u64)
+            );
+            assert_eq!(table.len(), 300 * of_key);
+        };
+        let is_unmarked =
+            || (0..table.versions().len()).all(|group| !table.versions().any_stashed(group));
+        items().for_each(|(hash, value)| table.insert(key(hash, value)).unwrap());
+        let shards = table.state.shared.stash.shards();
+        assert!(shards.len() == 8 && shards.iter().all(|shard| shard.entries() > 0));
+        check(0..12);
+        let moved = |value: u32| (value > 0).then_some((value + 3) % 16);
+        assert_eq!(table.update_values((0..16).map(moved).collect()), Ok(300));
+        check(4..15);
+        assert_eq!(table.remove_value(14), 300);
+        check(4..14);
+        (4..14).for_each(|value| assert_eq!(table.remove_value(value), 300));
+        check(0..0);
+        assert!(is_unmarked());
+        items().for_each(|(hash, value)| table.insert(key(hash, value)).unwrap());
+        check(0..12);
+        assert!(shards.iter().all(|shard| shard.entries() > 0));
+        table.clear();
+        check(0..0);
+        assert!(is_unmarked());
+    }
+
+    /// A full table refuses a new entry although the cells of its shard have room.
+    #[test]
+    fn a_full_table_stashes_no_value_in_free_cells() {
+        let sizing = Sizing { value_bits: 4, ..Sizing::of_table(Fp16x4::ID, 16, 16) };
+        let table = Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        let key = |hash| table.key_of(Pair { hash: geometry::mix(hash), value: 1 });
+        assert_eq!(table.stash_copies(key(0), 1), Ok(true));
+        let mut keys = (1..).map(key);
+        while !table.looks_full() {
+            table.insert(keys.next().unwrap()).unwrap();
+        }
+        let stashed = table.stashed_entries();
+        let refused = keys.take(30).filter(|&key| table.insert(key) == Err(InsertError::Full));
+        assert!(refused.count() > 20);
+        assert_eq!(table.stashed_entries(), stashed);
+        assert!(table.lock_cells(key(0)).has_room(1));
     }
 }

@@ -488,11 +488,14 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
+    use crate::table::State;
     use crate::table::buckets::control::Control;
     use crate::table::buckets::growing::GrowingBuckets;
     use crate::table::items::path::{FIRST_SEARCH_BUCKETS, OPENED};
     use crate::table::placing::entry::{Pair, ValueBits};
     use crate::table::placing::geometry::mix;
+    use crate::table::shared::doubled::LOCKED;
+    use crate::table::whole::generations::{Clock, Generations, Stamping};
 
     type Fp16x4 = Packed<16, 4>;
 
@@ -695,5 +698,50 @@ mod tests {
         let stored = hashes.take_while(|&hash| table.insert(table.key(hash)).is_ok()).count();
         let load = stored as f64 / table.slots() as f64;
         assert!(load > Packed::<16, 4>::ID.properties().full - 0.01, "{load}");
+    }
+
+    /// Inserts that reject duplicates look at the load, as all others do: no other insert has to let the table grow.
+    #[test]
+    fn inserts_of_absent_items_keep_the_load() {
+        /// Returns the highest load of a table of 10,000 items or more.
+        fn highest<B: Buckets>(table: Table<'_, Fp16x4, B>, insert: impl Fn(u64) -> bool) -> f64 {
+            let loads = (0..20_000).map(|number| {
+                insert(mix(number));
+                table.occupied() as f64 / table.slots() as f64
+            });
+            loads.skip(10_000).fold(0.0, f64::max)
+        }
+        let of_bits =
+            |value_bits| Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, 1 << 11, 1 << 14) };
+        let filter = table(64, 1 << 20);
+        let [pairs, counts] = [0; 2]
+            .map(|_| Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(of_bits(2)).unwrap());
+        let state = State::try_new(of_bits(2)).unwrap();
+        let state = state.with_generations(Generations { count: 4, clock: Clock::default() });
+        let seen = Table::<Fp16x4, GrowingBuckets<ValueBits>>::new(Box::leak(Box::new(state)));
+        let loads = [
+            highest(filter, |hash| filter.insert_if_absent(filter.key(hash)).unwrap()),
+            highest(pairs, |hash| {
+                pairs.insert_pair_if_absent(pairs.key_of(Pair { hash, value: 1 })).unwrap()
+            }),
+            highest(counts, |hash| {
+                let found = counts.update(counts.key(hash), Some(1), &mut |_| Ok(None));
+                found.unwrap().is_none()
+            }),
+            highest(seen, |hash| seen.insert_with(seen.key(hash), Stamping::IfAbsent).unwrap()),
+        ];
+        let most = Fp16x4::ID.properties().target_load() + 0.05;
+        assert!(loads.iter().all(|&load| load < most), "{loads:?}, and {most} at the most");
+    }
+
+    /// Growth to a size unlocks the growth mutex again and again: the inserts of other threads may split in between.
+    #[test]
+    fn growth_to_a_size_unlocks_in_between() {
+        let table = table(64, 1 << 12);
+        let most = table.buckets.growing().unwrap().most_splits(Fp16x4::SLOTS);
+        LOCKED.set(0);
+        table.grow_to(1 << 12).unwrap();
+        assert_eq!(table.present(), 1 << 12);
+        assert!(LOCKED.get() >= (table.present() - 64) / most, "{} times", LOCKED.get());
     }
 }

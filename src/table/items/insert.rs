@@ -517,6 +517,7 @@ mod tests {
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
+    use crate::table::MAX_COPIES;
     use crate::table::buckets::growing::GrowingBuckets;
     use crate::table::placing::entry::ValueBits;
 
@@ -675,5 +676,17 @@ mod tests {
         fill();
         table.clear();
         fill();
+    }
+
+    /// The stash counts no more copies of an item: growth would make no room for it, so the insert fails at once.
+    #[test]
+    fn no_growth_for_a_copy_too_many() {
+        let table = Table::<Fp16x4, GrowingBuckets>::try_new(64, 1 << 20).unwrap();
+        let key = table.key(1);
+        (0..2 * Fp16x4::SLOTS).for_each(|_| table.insert(key).unwrap());
+        assert_eq!(table.stash_copies(key, MAX_COPIES), Ok(true));
+        let present = table.present();
+        assert_eq!(table.insert(key), Err(InsertError::Full));
+        assert_eq!((table.present(), table.count(key)), (present, 2 * Fp16x4::SLOTS + MAX_COPIES));
     }
 }

@@ -26,6 +26,12 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 /// The length of the first list up to which new values go there.
 const FEW: usize = 1 << 10;
 
+#[cfg(test)]
+std::thread_local! {
+    /// How often this thread has waited for the growth mutex.
+    pub(in crate::table) static LOCKED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
 /// Numbers of entries and of their copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -118,6 +124,8 @@ impl Doubled {
     }
 
     pub(in crate::table) fn lock(&self) -> Splitting<'_> {
+        #[cfg(test)]
+        LOCKED.set(LOCKED.get() + 1);
         Splitting(self.0.as_deref().map(|numbers| (numbers, numbers.of_values.lock())))
     }
 
