@@ -195,6 +195,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
     use crate::layout::Packed;
     use crate::sizing::Sizing;
@@ -271,5 +275,57 @@ mod tests {
         let before = into.entries();
         assert_eq!(into.unmerge(&image), 0);
         assert_eq!(into.entries(), before);
+    }
+
+    /// An unmerge and an intersection begin only when they have the removal mutex.
+    #[test]
+    fn set_operations_wait_for_the_removal_mutex() {
+        type Maplet = Table<'static, Packed<16, 4>, GrowingBuckets<ValueBits>>;
+
+        let sizing =
+            Sizing { value_bits: 10, ..Sizing::of_table(Packed::<16, 4>::ID, 32, 1 << 10) };
+        let [from, empty] = [0; 2].map(|_| Maplet::try_sized(sizing).unwrap());
+        let pair = |hash| Pair { hash: geometry::mix(hash), value: 1 };
+        (0..20).for_each(|hash| from.insert(from.key_of(pair(hash))).unwrap());
+        from.split_buckets(&mut from.shared.doubled.lock(), 256 - from.present()).unwrap();
+        let image = &from.image().unwrap();
+        let unmerge = |table: Maplet| assert_eq!(table.unmerge(image), 0);
+        let intersect = |table: Maplet| assert_eq!(table.intersect(empty), 20);
+        for operation in [&unmerge as &(dyn Fn(Maplet) + Sync), &intersect] {
+            let table = Maplet::try_sized(sizing).unwrap();
+            table.merge(image, 0).unwrap();
+            let before = (table.len(), table.doubled());
+            assert!(before.0 == 20 && before.1.entries > 50);
+            let (send, receive) = mpsc::channel();
+            thread::scope(|scope| {
+                let removing = table.lock_removing();
+                scope.spawn(move || {
+                    operation(table);
+                    send.send(()).unwrap();
+                });
+                let waited = receive.recv_timeout(Duration::from_millis(100));
+                let meanwhile = (table.len(), table.doubled());
+                drop(removing);
+                assert_eq!((waited.is_err(), meanwhile), (true, before));
+            });
+            assert_eq!((table.len(), table.doubled()), (0, Counts::default()));
+        }
+    }
+
+    /// Of doubled entries that the image does not name, an unmerge leaves no more counted than there are entries: later
+    /// items would not count.
+    #[test]
+    fn an_unmerge_limits_the_doubled_entries() {
+        let [from, into] = [0; 2].map(|_| Grown::try_new(32, 1 << 10).unwrap());
+        for table in [from, into] {
+            let keys = (0..10).map(|hash| table.key(geometry::mix(hash)));
+            keys.for_each(|key| table.insert(key).unwrap());
+        }
+        into.shared.doubled.lock().reserve(1, 0).unwrap();
+        into.shared.doubled.lock().add(0, Counts::of_slots(100));
+        assert_eq!(into.unmerge(&from.image().unwrap()), 0);
+        assert_eq!(into.doubled().beyond(into.counts()), Counts::default());
+        into.insert(into.key(geometry::mix(11))).unwrap();
+        assert_eq!(into.len(), 1);
     }
 }

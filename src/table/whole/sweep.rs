@@ -53,6 +53,12 @@ const SEGMENTS_AT_ONCE: usize = if cfg!(coucal_model) { 1 } else { 32 };
 /// How many segments ahead a sweep requests the words.
 const SEGMENTS_AHEAD: usize = 4;
 
+#[cfg(test)]
+std::thread_local! {
+    /// How often sweeps of this thread have locked a stripe.
+    static LOCKED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
 /// A change of values: the value that replaces each value.
 #[derive(Default)]
 pub(in crate::table) enum NewValues {
@@ -177,6 +183,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         let mut swept = 0;
         loop {
             let locked = self.lock_stripes([first]);
+            #[cfg(test)]
+            LOCKED.set(LOCKED.get() + 1);
             if self.not_swept(&locked, [first]).is_none() {
                 return;
             }
@@ -358,11 +366,12 @@ mod tests {
     use crate::sizing::{MAX_STRIPES, Sizing};
     use crate::table::placing::entry::Pair;
     use crate::table::placing::geometry;
-    use crate::table::{FixedBuckets, GrowingBuckets, SEGMENT};
+    use crate::table::{FixedBuckets, GrowingBuckets, MAX_COPIES, SEGMENT};
 
     type Fp16x4 = Packed<16, 4>;
 
-    /// A stripe of so many segments that a removal unlocks it in between: it goes on where it was.
+    /// A stripe of so many segments that a removal unlocks it in between: it goes on where it was. Any other sweep does
+    /// not unlock it.
     #[test]
     fn a_removal_goes_on_after_it_has_unlocked() {
         let buckets = 3 * SEGMENTS_AT_ONCE * SEGMENT * MAX_STRIPES;
@@ -377,7 +386,13 @@ mod tests {
             table.insert(table.key_of(Pair { hash, value })).unwrap();
         }
         let ones = (0..40_000).map(geometry::mix).filter(|hash| hash % 2 == 1).count();
+        let stripes = table.stripes().len();
+        LOCKED.set(0);
+        assert_eq!(table.update_values((0..4).map(Some).collect()), Ok(0));
+        assert_eq!(LOCKED.get(), stripes);
+        LOCKED.set(0);
         assert_eq!(table.remove_value(1), ones);
+        assert!(LOCKED.get() >= 3 * stripes, "{} for {stripes} stripes", LOCKED.get());
         assert_eq!(table.len(), 40_000 - ones);
         // What has moved or was counted twice would be seen here.
         assert_eq!(table.remove_value(0), 40_000 - ones);
@@ -412,5 +427,23 @@ mod tests {
             assert!(waited.is_err());
         });
         assert_eq!((table.doubled(), table.len()), (doubled, 0));
+    }
+
+    /// The new values are freed when the update has ended, also where it fails or removes all entries.
+    #[test]
+    fn an_update_frees_its_new_values() {
+        let sizing = Sizing { value_bits: 2, ..Sizing::of_table(Fp16x4::ID, 64, 64) };
+        let table = Table::<Fp16x4, FixedBuckets<ValueBits>>::try_sized(sizing).unwrap();
+        let key = |value| table.key_of(Pair { hash: geometry::mix(1), value });
+        for (value, copies) in [(0, MAX_COPIES), (1, 1)] {
+            assert_eq!(table.stash_copies(key(value), copies), Ok(true));
+        }
+        let are_freed = || matches!(*table.shared.sweeping.latest().change.read(), NewValues::Same);
+        assert_eq!(table.update_values(vec![Some(1), Some(0), Some(2), Some(3)]), Ok(0));
+        assert!(are_freed());
+        assert_eq!(table.update_values(vec![Some(1); 4]), Err(InsertError::Full));
+        assert!(are_freed());
+        assert_eq!(table.update_values(vec![None; 4]), Ok(MAX_COPIES + 1));
+        assert!(are_freed());
     }
 }
