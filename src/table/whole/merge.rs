@@ -222,7 +222,7 @@ pub(super) fn halves(
 mod tests {
     use super::*;
     use crate::layout::Packed;
-    use crate::sizing::Sizing;
+    use crate::sizing::{LOAD_MARGIN, Sizing};
     use crate::table::buckets::growing::GrowingBuckets;
     use crate::table::placing::entry::{Pair, ValueBits};
     use crate::table::placing::geometry::{self, Key};
@@ -442,5 +442,27 @@ mod tests {
         let expected = weight - into.sizing().weight_at(20);
         let found = into.keep_promised_rate(&image, 0).unwrap();
         assert!((found - expected).abs() < 1e-9, "{found}, {expected}");
+    }
+
+    /// A merge makes room for the items of the image before it stores the entries: the doubled ones are none. Here their
+    /// entries take the load beyond the target, and not so far that an insert splits.
+    #[test]
+    fn no_room_is_made_for_doubled_entries() {
+        let [from, into, other] = [64, 1 << 10, 1 << 10].map(|first| {
+            let sizing = Sizing { value_bits: 10, ..Sizing::of_table(Fp16x4::ID, first, 1 << 11) };
+            Table::<Fp16x4, GrowingBuckets<ValueBits>>::try_sized(sizing).unwrap()
+        });
+        let mut keys = (0..).map(|hash| from.key_of(Pair { hash: geometry::mix(hash), value: 1 }));
+        keys.by_ref().take(340).for_each(|key| from.insert(key).unwrap());
+        from.split_buckets(&mut from.shared.doubled.lock(), (1 << 10) - from.present()).unwrap();
+        let most = into.target_items() as u64 + (LOAD_MARGIN / 2.0 * into.slots() as f64) as u64;
+        while from.counts().entries < most {
+            from.insert(keys.next().unwrap()).unwrap();
+        }
+        let (image, items) = (from.image().unwrap(), from.len());
+        assert!(image.entries() == most && image.doubled().entries > most / 2);
+        into.merge(&image, 0).unwrap();
+        other.grow_for(items).unwrap();
+        assert_eq!((into.len(), into.present()), (items, other.present()));
     }
 }
