@@ -17,9 +17,9 @@
 //!   the group is left; then clear the cell. The order is copy, bump, clear, as in a kick.
 //!
 //! **Flags.** Each version group has 64 *flags*, in one word. An item has one of them, by its core and its positions
-//! ([`Geometry::flag`](super::placing::geometry::Geometry::flag)). The flag is set before an entry of the item is stored
-//! in a cell. All flags of a group are cleared when its last entry leaves. So a flag may stay set although no entry of
-//! its items is left: then an operation on such an item also reads the marks.
+//! ([`Geometry::flag`](super::placing::geometry::Geometry::flag)). The flag is set before an entry of the item is
+//! stored in a cell. All flags of a group are cleared when its last entry leaves. So a flag may stay set although no
+//! entry of its items is left: then an operation on such an item also reads the marks.
 //!
 //! **Lookups** first compare the version with one without the bit. So if the group has a stashed entry, a lookup that
 //! finds nothing in the buckets does not validate. It goes on, and reads in this order until it has proved that nothing
@@ -184,8 +184,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         Place { position, entry: Entry::knowing(entry.bits().into(), known) }
     }
 
-    /// Returns `true` only where `stash_lacks` does, but reads only the flags of the group, which are one word. Takes no
-    /// lock.
+    /// Returns `true` only where `stash_lacks` does, but reads only the flags of the group, which are one word. Takes
+    /// no lock.
     #[inline(always)]
     pub(super) fn flags_lack(self, key: Key) -> bool {
         let geometry = self.geometry();

@@ -50,7 +50,7 @@ impl Shards {
     /// stashed.
     #[inline]
     pub(in crate::table) fn lack(&self, group: usize, flag: u64) -> bool {
-        // SeqCst: as the loads of heads and cells. Pairs with the stores of `set_flag` and `clear_flags`.
+        // SeqCst: as the loads of heads and cells. As an Acquire load it pairs with the stores of `clear_flags`.
         let flags = self.allocated.get().map(|allocated| allocated.flags.at(group));
         flags.is_some_and(|flags| flags.load(Ordering::SeqCst) & flag == 0)
     }
@@ -61,8 +61,8 @@ impl Shards {
         let flags = self.flags_of(group);
         let before = load_locked(flags);
         if before & flag == 0 {
-            // Release: pairs with the load in `lack`.
-            flags.store(before | flag, Ordering::Release);
+            // Relaxed: published by the bump of the version that follows, and by the stripes of the item.
+            flags.store(before | flag, Ordering::Relaxed);
         }
     }
 
@@ -73,11 +73,10 @@ impl Shards {
         self.flags_of(group).store(0, Ordering::Release);
     }
 
-    /// Clears all flags. The caller holds all stripes.
+    /// Clears all flags. The caller holds all stripes, and has emptied the shards.
     pub(in crate::table) fn clear_all_flags(&self) {
-        let flags = self.allocated.get().map_or(&[][..], |allocated| &allocated.flags);
-        // Release: as in `clear_flags`.
-        flags.iter().for_each(|flags| flags.store(0, Ordering::Release));
+        let groups = self.allocated.get().map_or(0, |allocated| allocated.flags.len());
+        (0..groups).for_each(|group| self.clear_flags(group));
     }
 
     /// Returns the bytes on the heap, without those of the cells.

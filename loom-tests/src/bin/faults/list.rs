@@ -66,7 +66,10 @@ pub const LIKELY: &[(&str, &str)] = &[
     ("src/sync/array.rs", "array:: order::removal_beside_widening"),
     ("src/sync/retained.rs", "widening::split_after_widening widening::lookup_that_a_flag_orders"),
     ("src/sync/lock.rs", "lock::"),
-    ("src/table/shared/shards.rs", "stash:: order::stashed"),
+    (
+        "src/table/shared/shards.rs",
+        "stash::going_back_against_lookup stash::insert_known stash::insert_under_way stash::words_of_two order::stashed",
+    ),
     (
         "src/table.rs",
         "kicks::kick_against_lookup kicks::kick_removal kicks::two_hops_against_lookups batches::clear_against_lookups \
@@ -223,10 +226,6 @@ pub const FAULTS: &[Fault] = faults! {
     put_in_stash: "an entry is stashed without its flag"
         without "self.state.shared.stash.set_flag(group, self.geometry().flag(key));"
         => "stash::insert_known_to_a_lookup";
-    put_in_stash: "an entry is stashed with its flag after the version is bumped"
-        put "self.state.shared.stash.set_flag(group, self.geometry().flag(key));"
-        after "self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);"
-        => "order::stashed_inserts";
     take_but_its_way: "the flags of a group are cleared before the version is bumped"
         replace "self.versions().unstash(group, is_last);"
         with "if is_last { self.state.shared.stash.clear_flags(group); }
