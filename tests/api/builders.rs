@@ -412,6 +412,25 @@ fn figures_are_those_of_what_is_built() {
     }
 }
 
+/// The load of the figures is the number of items per slot of a filter that was filled with them: exactly if it has a
+/// fixed size. For a growing filter the figures allow for more slots than it mostly has.
+#[test]
+fn the_load_of_the_figures_is_that_of_a_filled_filter() {
+    let most = 30_000;
+    let kinds = LAYOUTS.into_iter().flat_map(|layout| Kind::each(layout, 8));
+    for kind in kinds.filter(|kind| !kind.grows || kind.value_bits == 0) {
+        let (figures, built) = (figures_of(kind, most, None), kind.build(0, most));
+        for part in kind.items(1, most).chunks(most / 10) {
+            built.insert_many(part).unwrap();
+            let said = figures(built.len()).unwrap().load_factor;
+            let load = built.len() as f64 / built.slots() as f64;
+            println!("{kind:?}: {said:.4}, in fact {load:.4}");
+            let possible = if kind.grows { said - 0.01..=said + 0.06 } else { said..=said };
+            assert!(possible.contains(&load), "{said}, not {load}: {built:?}");
+        }
+    }
+}
+
 /// The figures are right whatever the size with which growth begins: also if its buckets are for fewer stripes than
 /// those for which memory is allocated.
 #[test]

@@ -5,7 +5,7 @@ use coucal_reference::format::{self, HEADER, PAIR, forged, number, put};
 use coucal_reference::{HASHER, LAYOUTS, Layout, hashes, judged, random};
 use rand::RngExt;
 
-use super::{Seen, builder, most_generations};
+use super::{GrowingSeen, Seen, builder, most_generations};
 
 /// Returns snapshots with some of everything: three generations, a stash, doubled entries.
 fn snapshots() -> Vec<Vec<u8>> {
@@ -134,4 +134,30 @@ fn as_a_maplet() {
     assert!(view.contains_key("egg") && !view.contains_key("owl"));
     assert!(view.get("egg").eq([0]) && view.get("nest").eq([1]));
     assert_eq!(view.len(), 2);
+}
+
+/// A filter in which too many entries are doubled grows no further: no room can be reserved in it.
+#[test]
+fn no_room_is_reserved_beside_too_many_doubled_entries() {
+    const DOUBLED: u64 = 300;
+    let builder = builder(Layout::named("Fp16x4"), 4).capacity(1).max_capacity(10_000);
+    let seen = builder.build().unwrap();
+    assert!(hashes(1).take(400).all(|hash| seen.insert(&Prehashed(hash)).is_ok()));
+    let bytes = seen.snapshot().unwrap().into_bytes();
+    let hostile = forged(&bytes, |bytes| {
+        put(bytes, 48, DOUBLED);
+        put(bytes, 104, 1);
+        let place = pair(bytes);
+        let of_value = [0, DOUBLED, DOUBLED].map(u64::to_le_bytes);
+        bytes.splice(place..place, of_value.concat());
+    });
+    assert_eq!(fault(&hostile), None);
+    let full = GrowingSeen::from_bytes(&hostile, HASHER).unwrap();
+    let before = (seen.len() - DOUBLED as usize, seen.slots());
+    assert_eq!((full.len(), full.slots()), before);
+    assert_eq!(full.reserve(9000), Err(Error::WindowFull));
+    assert_eq!((full.len(), full.slots()), before);
+    // Without more items, the slots in use are enough.
+    assert_eq!(full.reserve(0), Ok(()));
+    assert_eq!(seen.reserve(9000), Ok(()));
 }

@@ -168,3 +168,23 @@ fn the_memory_that_is_missing_is_named() {
         assert!(made.iter().all(Result::is_ok) && taken.is_ok(), "no request is larger");
     }
 }
+
+/// An update of values keeps no memory, whatever it does with the values.
+#[test]
+fn an_update_of_values_keeps_no_memory() {
+    let maplets = Kind::each(default_layout(), 8).into_iter().filter(|kind| kind.value_bits > 0);
+    for subject in maplets.map(|kind| (kind.items(1, 400), kind.build(500, 1000))) {
+        let (items, subject) = subject;
+        subject.insert_many(&items).unwrap();
+        let besides = || live_bytes() - subject.heap_bytes().cast_signed();
+        let before = besides();
+        let others: [&dyn Fn(u32) -> Option<u32>; 3] =
+            [&|value| Some(value ^ 1), &|_| Some(256), &|_| None];
+        let updated = others.map(|other| {
+            let updated = subject.try_update_values(other);
+            assert_eq!(besides(), before, "{subject:?}");
+            updated
+        });
+        assert_eq!(updated, [Ok(0), Err(Error::ValueTooLarge), Ok(400)]);
+    }
+}

@@ -444,8 +444,8 @@ mod tests {
         assert!((found - expected).abs() < 1e-9, "{found}, {expected}");
     }
 
-    /// A merge makes room for the items of the image before it stores the entries: the doubled ones are none. Here their
-    /// entries take the load beyond the target, and not so far that an insert splits.
+    /// A merge makes room for the items of the image before it stores the entries. Doubled entries are no items. Here
+    /// they take the load beyond the target, but not so far that an insert splits.
     #[test]
     fn no_room_is_made_for_doubled_entries() {
         let [from, into, other] = [64, 1 << 10, 1 << 10].map(|first| {
