@@ -166,7 +166,7 @@ impl Geometry {
     pub(crate) fn flag(self, key: Key) -> u64 {
         // Items of one group differ in the bits above. In a model, all bits tell the few items apart.
         let below = if cfg!(coucal_model) { 0 } else { GROUP_BITS };
-        1 << (self.number(key) >> below) % u64::from(u64::BITS)
+        1_u64.wrapping_shl((self.number(key) >> below) as u32)
     }
 
     /// Returns the core of an item, and above it the product of its positions, as far as all entries know it.
