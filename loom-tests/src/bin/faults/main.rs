@@ -73,7 +73,8 @@ fn main() -> Result<ExitCode> {
         faults.retain(wanted);
         exceptions.retain(wanted);
     }
-    let models = Models::with_faults(source, faults.iter().chain(&exceptions))?;
+    let joined = joined(&exceptions);
+    let models = Models::with_faults(source, faults.iter().chain(&exceptions).chain(&joined))?;
     println!("| fault | caught by | seconds |\n|---|---|---|");
     let next = Mutex::new(faults.iter().enumerate());
     let work = || -> Result<usize> {
@@ -98,8 +99,11 @@ fn main() -> Result<ExitCode> {
             return Err(format!("without any fault: {verdict:?}").into());
         }
     }
-    let noticed =
-        if exceptions.is_empty() { 0 } else { try_exceptions(&models, &faults, &exceptions)? };
+    let noticed = if exceptions.is_empty() {
+        0
+    } else {
+        try_exceptions(&models, faults.len(), &exceptions, joined.len())?
+    };
     println!(
         "\n{} faults, {survivors} survived; {} exceptions, {noticed} noticed",
         faults.len(),
@@ -116,13 +120,37 @@ fn all(workspace: &Path) -> Result<[Vec<Change>; 2]> {
     Ok([listed.chain(weakenings.into_iter().map(Ok)).collect::<Result<_>>()?, exceptions])
 }
 
+/// Returns a change for each file, with the edits of all its exceptions. (Where two single changes of one function are
+/// switched on, only the first one is in effect.)
+fn joined(exceptions: &[Change]) -> Vec<Change> {
+    let mut by_file: BTreeMap<&str, Vec<Edit>> = BTreeMap::new();
+    for Change { file, edits, .. } in exceptions {
+        by_file.entry(file).or_default().extend_from_slice(edits);
+    }
+    let of_file = |(file, edits): (&str, _)| Change {
+        what: format!("{file}: all exceptions"),
+        file: file.into(),
+        edits,
+        caught_by: String::new(),
+    };
+    by_file.into_iter().map(of_file).collect()
+}
+
 /// Runs the models with all exceptions together: if no model notices them, none notices one of them alone. Returns how
-/// many of them a model notices.
-fn try_exceptions(models: &Models, faults: &[Change], exceptions: &[Change]) -> Result<usize> {
-    let numbers = faults.len()..faults.len() + exceptions.len();
-    if models.run(numbers.clone(), "")? == Verdict::Passed {
+/// many of them a model notices. The exceptions have the numbers from `first` on. The `joined` changes with the edits
+/// of all exceptions have the numbers after these.
+fn try_exceptions(
+    models: &Models,
+    first: usize,
+    exceptions: &[Change],
+    joined: usize,
+) -> Result<usize> {
+    let numbers = first..first + exceptions.len();
+    let together = models.run(numbers.end..numbers.end + joined, "")?;
+    if together == Verdict::Passed {
         return Ok(0);
     }
+    println!("the exceptions together: {together:?}");
     let mut noticed = 0;
     for (exception, number) in exceptions.iter().zip(numbers) {
         let verdict = models.run([number], "")?;
@@ -303,5 +331,24 @@ mod tests {
     fn every_fault_applies() {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
         all(workspace).map(drop).expect("each text, and each exception, once");
+    }
+
+    /// When all exceptions are switched on together, each of them is in effect, also where one body has several.
+    #[test]
+    fn two_exceptions_of_one_function_are_switched_on_together() {
+        let source = Source::parse("fn f() { a(1); b(2); }".into()).expect("a function");
+        let change = |old: &str, new: &str| Change {
+            what: old.to_string(),
+            file: "f.rs".into(),
+            edits: vec![(source.find("f", old).expect("once"), new.into())],
+            caught_by: String::new(),
+        };
+        let joined = joined(&[change("1", "10"), change("2", "20")]);
+        let edits = joined
+            .iter()
+            .enumerate()
+            .flat_map(|(number, change)| change.edits.iter().map(move |edit| (number, edit)));
+        let switched = source.with_switches(edits).expect("edits in a body");
+        assert!(switched.contains("if crate::sync::has_fault(0) { a(10); b(20); }"), "{switched}");
     }
 }
