@@ -706,12 +706,14 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// ```
     pub fn advance(&self) -> usize {
         self.inner.state.turns.take_locked();
-        let removed = self.measured(|| by_encoding!(self.inner, table => table.advance_by(1)));
-        self.restart_quota();
-        removed
+        self.measured(|| {
+            let removed = by_encoding!(self.inner, table => table.advance_by(1));
+            self.restart_quota();
+            removed
+        })
     }
 
-    /// Resets the count of new items, after a generation has ended for another reason than this count.
+    /// Resets the count of new items, unless it is the count that has ended the generation.
     fn restart_quota(&self) {
         if let Some(quota) = &self.quota {
             quota.restart();
@@ -723,14 +725,23 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     fn count_new(&self, quota: &Quota, stored: usize, clock: Clock) {
         quota.count(stored, || {
             self.inner.state.turns.take_locked();
-            if self.measured(|| by_encoding!(self.inner, table => table.advance_from(clock))) {
-                // Relaxed, here and below: a number that orders nothing.
-                self.ended.counted.fetch_add(1, Ordering::Relaxed);
+            self.advance_from(clock, &self.ended.counted);
+        });
+    }
+
+    /// Ends the generation of `clock`, and adds one to `counter`, unless another thread has ended this generation.
+    fn advance_from(&self, clock: Clock, counter: &AtomicU64) {
+        self.measured(|| {
+            if by_encoding!(self.inner, table => table.advance_from(clock)) {
+                // Relaxed, as for all counters of `Ended`: a number that orders nothing.
+                counter.fetch_add(1, Ordering::Relaxed);
+                self.restart_quota();
             }
         });
     }
 
-    /// Calls `sweep`, and notes its duration if there is a clock.
+    /// Calls `sweep`, and notes its duration if there is a clock. The clock may panic after the sweep: `sweep` does all
+    /// that must be done for a generation that has ended.
     fn measured<T>(&self, sweep: impl FnOnce() -> T) -> T {
         match &self.timer {
             Some(timer) => timer.measure(sweep),
@@ -1135,12 +1146,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
                 Err(stopped) if self.forgets_oldest && stopped.cause == InsertError::Full => {
                     index += stopped.index;
                     stored += stopped.stored;
-                    if self
-                        .measured(|| by_encoding!(self.inner, table => table.advance_from(clock)))
-                    {
-                        self.ended.early.fetch_add(1, Ordering::Relaxed);
-                        self.restart_quota();
-                    }
+                    self.advance_from(clock, &self.ended.early);
                 }
                 Err(stopped) => {
                     let cause = stopped.cause.of_window();

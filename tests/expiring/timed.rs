@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
@@ -186,13 +187,13 @@ fn meddle(reads: u32, meddle: impl FnOnce() + 'static) {
     MEDDLE.set(Some((reads, Box::new(meddle))));
 }
 
-/// Returns the time of a clock that stands still, and makes the change when its read has come.
+/// Returns the time of this thread, and makes the change when its read has come.
 fn meddling() -> Duration {
     match MEDDLE.take() {
         Some((1, meddle)) => meddle(),
         later => MEDDLE.set(later.map(|(reads, meddle)| (reads - 1, meddle))),
     }
-    Duration::ZERO
+    now()
 }
 
 /// An insert that finds no free slot does not end a generation if another thread has ended one since the insert began.
@@ -240,6 +241,56 @@ fn a_generation_that_others_end_meanwhile() {
             "after {reads} reads"
         );
     }
+}
+
+/// The clock panics at the end of an advance. The generations that have ended are not due once more, and the next one
+/// ends when it is due.
+#[test]
+fn a_clock_that_panics_after_an_advance() {
+    NOW.set(0);
+    let builder = builder(wide(), 10).capacity(100).clock(meddling);
+    let seen = builder.every(Duration::from_nanos(PERIOD)).build().unwrap();
+    NOW.set(9 * PERIOD / 10);
+    assert_eq!(seen.insert(&1), Ok(true));
+    NOW.set(5 * PERIOD + 1);
+    // The insert reads the clock, finds generations due, reads it again, and once more when these have ended.
+    meddle(3, || panic!("on purpose"));
+    catch_unwind(|| seen.insert(&2)).unwrap_err();
+    assert_eq!(seen.insert(&3), Ok(true));
+    assert_eq!((seen.generation(), seen.age(&1)), (5, Some(5)));
+    NOW.set(6 * PERIOD);
+    assert_eq!(seen.elapsed(), Some(Duration::from_nanos(PERIOD)));
+    assert_eq!((seen.insert(&4), seen.generation()), (Ok(true), 6));
+}
+
+/// The clock panics after a sweep. The generation has ended all the same: the count of new items begins again, and the
+/// statistics count the generation.
+#[test]
+fn a_clock_that_panics_after_a_sweep() {
+    let hour = Duration::from_secs(3600);
+    let panics = |reads, call: &dyn Fn()| {
+        meddle(reads, || panic!("on purpose"));
+        catch_unwind(AssertUnwindSafe(call)).unwrap_err();
+    };
+    let builder = builder(wide(), 4).capacity(2000).clock(meddling).every_items(100);
+    let seen = builder.every(hour).build().unwrap();
+    assert!((0..99).all(|item| seen.insert(&item) == Ok(true)));
+    panics(2, &|| _ = seen.advance());
+    assert_eq!((seen.insert(&99), seen.generation()), (Ok(true), 1));
+    assert!((100..198).all(|item| seen.insert(&item) == Ok(true)));
+    // An insert also reads the clock before it stores its item.
+    panics(3, &|| _ = seen.insert(&198));
+    assert_eq!((seen.generation(), seen.stats().counted_advances), (2, 1));
+    assert!((199..298).all(|item| seen.insert(&item) == Ok(true)));
+    assert_eq!((seen.generation(), seen.insert(&298), seen.generation()), (2, Ok(true), 3));
+
+    let mut seen = super::builder(wide(), 4).capacity(100).build().unwrap();
+    let item = (0..1000_u64).find(|item| seen.insert(item) == Err(Error::WindowFull)).unwrap();
+    seen.set_every_by(hour, Duration::ZERO, meddling).unwrap();
+    seen.set_forget_oldest_when_full(true).unwrap();
+    // It reads the clock once more when it has found the filter full.
+    panics(4, &|| _ = seen.insert(&item));
+    assert_eq!((seen.generation(), seen.stats().early_advances), (1, 1));
 }
 
 /// The count of new items begins again when the clock has ended a generation.

@@ -156,7 +156,11 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// `now` must neither use the filter nor wait: at the end of an advance, other inserts wait for its result.
     ///
-    /// `now` must not panic: a panic may end the next generation up to one period too early.
+    /// `now` must not panic. If it panics, the filter stays valid, but three things may happen:
+    ///
+    /// * Items of the insert that panicked may be stored, and nobody is told whether they were new.
+    /// * With [`every_items`](Self::every_items), a generation may get up to `items` new items more.
+    /// * Items that other threads insert during an advance may be forgotten too early, if `now` panics at its end.
     ///
     /// `now` is a `fn`, so it cannot capture variables: let it read a `static`. Give each test a `static` of its own,
     /// or a `thread_local!` if only one thread uses the filter.

@@ -69,8 +69,8 @@ pub(crate) struct Timer {
     longest_sweep: AtomicU64,
 }
 
-// If a clock panics, the mutex is unlocked. If it panics after an advance, the next insert advances once more: then
-// items are forgotten early, but the filter is valid. (Until then, a generation seems to have begun just now.)
+// If a clock panics, the mutex is unlocked. If it panics after an advance, the next generation counts from when it was
+// due, and not from the end of the advance: an item whose insert went on beside the advance may be forgotten early.
 impl RefUnwindSafe for Timer {}
 
 impl Timer {
@@ -173,15 +173,13 @@ impl Timer {
             // Acquire: pairs with the Release of an insert that goes on. So the time that is read below is not before
             // that of the insert. An insert that comes after this swap does not go on.
             let phase = self.phase.swap(ENDING, Ordering::Acquire);
-            let (scheduled, end) = (began + due * self.period, self.now());
+            let mut ending = Ending { timer: self, began: began + due * self.period };
+            let end = self.now();
             let rest = self.note_sweep(start, end).min(self.period);
             // If an insert went on, the rest is a whole period.
             let rest = if phase == ADVANCING | OVERLAPPED { self.period } else { rest };
-            let next = scheduled.max(end.saturating_sub(self.period - rest));
-            // Release: pairs with the Acquire in `began`. A thread that sees this time sees the generation.
-            self.began.store(next, Ordering::Release);
-            // Release: pairs with the Acquire in `began_and_now`.
-            self.phase.store(IDLE, Ordering::Release);
+            ending.began = ending.began.max(end.saturating_sub(self.period - rest));
+            drop(ending);
             return result;
         }
     }
@@ -215,6 +213,23 @@ impl Timer {
     #[inline]
     fn now(&self) -> u64 {
         nanoseconds((self.now)()).saturating_add(self.ahead)
+    }
+}
+
+/// Stores on drop when the present generation began, and that no thread advances: also if the clock panics. (Otherwise
+/// the generations that have ended would be due once more.)
+struct Ending<'a> {
+    timer: &'a Timer,
+    /// The time at which the generation was due, or the later time from which it counts.
+    began: u64,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `Timer::began`. A thread that sees this time sees the generation.
+        self.timer.began.store(self.began, Ordering::Release);
+        // Release: pairs with the Acquire in `began_and_now`.
+        self.timer.phase.store(IDLE, Ordering::Release);
     }
 }
 

@@ -782,6 +782,6 @@ pub const FAULTS: &[Fault] = faults! {
     advance_due: "two threads end the generations that are due"
         replace "self.began() != began" with "false" => "timer::";
     advance_due: "the next generation begins before it is published"
-        put "let result = advance(due);" after "self.began.store(next, Ordering::Release);"
+        put "let result = advance(due);" after "drop(ending);"
         => "timer::";
 };
