@@ -134,7 +134,8 @@ impl Sizing {
             // At least the size from which `doublings` doublings reach the maximum: doublings are counted in levels.
             let with_doubled = most + most / MAX_DOUBLED;
             let least = with_doubled.next_power_of_two().checked_shr(doublings).unwrap_or(0);
-            let initial = first(most)?.max(least);
+            // A power of two of buckets may be more than a table can have.
+            let initial = first(most)?.max(least.min(most_buckets(properties)));
             (initial, buckets_of_grown(properties, items, load, initial, extra_bits)?)
         } else {
             let (initial, largest) = (first(u64::MAX)?, most_buckets(properties));
@@ -415,7 +416,7 @@ pub(crate) fn in_address_space(n: u64) -> usize {
 }
 
 /// Returns the maximum number of buckets of a table of this layout.
-fn most_buckets(layout: &Properties) -> u64 {
+pub(crate) fn most_buckets(layout: &Properties) -> u64 {
     MAX_SLOTS / layout.slots as u64 / 2 * 2
 }
 

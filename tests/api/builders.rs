@@ -5,12 +5,12 @@ use std::cell::Cell;
 use std::panic;
 
 use coucal::{
-    Builder, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Figures, Fixed, Fp32x2,
-    Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
+    Builder, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Figures, Fixed, Fp16x4,
+    Fp32x2, Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
     GrowingLayout, MapletBuilder, StableHashBuilder,
 };
 use coucal_reference::cases;
-use coucal_reference::format::Contents;
+use coucal_reference::format::{Contents, HEADER, MOST_SLOTS};
 use proptest::prelude::*;
 
 use crate::common::{HASHER, Kind, LAYOUTS, Layout, Subject, widths};
@@ -533,6 +533,60 @@ fn a_budget_is_used_up() {
         assert!(within.figures(most).unwrap().memory_bytes <= 1 << 26);
         let one_more = builder().max_capacity(most + 1).figures(most + 1).unwrap();
         assert!(one_more.memory_bytes > 1 << 26, "{first} to {most}: {one_more:?}");
+    }
+}
+
+/// Where growth soon ends, memory falls at some numbers of pairs: from there on, the maplet begins with more buckets,
+/// and grows in fewer steps. A budget is used up also if it has room for pairs beyond such a number.
+#[test]
+fn a_budget_is_used_up_where_memory_falls() {
+    for (name, value_bits) in [("Fp16x4", 10), ("Fp12x5", 6)] {
+        let builder = || Layout::named(name).maplets(value_bits);
+        let needed = |most: usize| {
+            let figures = builder().max_capacity(most).figures(most).unwrap();
+            [figures.memory_bytes, figures.snapshot_bytes]
+        };
+        let needed: Vec<[usize; 2]> = (0..16_000).map(needed).collect();
+        assert!(needed.windows(2).any(|two| two[0][0] > two[1][0]), "memory always rises");
+        for bytes in (2000..8000).step_by(100) {
+            let builders = [builder().memory_bytes(bytes), builder().snapshot_bytes(bytes)];
+            for (budget, builder) in builders.into_iter().enumerate() {
+                let found = builder.growable().figures(0).unwrap().max_capacity;
+                let most = needed.iter().rposition(|needed| needed[budget] <= bytes).unwrap();
+                assert_eq!(found, most, "{name}: {bytes} bytes");
+                assert!(3 * most < needed.len());
+            }
+        }
+    }
+}
+
+/// The largest budget is a limit, too, where an address has 32 bits.
+#[test]
+fn the_largest_budgets() {
+    for builder in [
+        CuckooFilter::builder().memory_bytes(usize::MAX),
+        CuckooFilter::builder().snapshot_bytes(usize::MAX),
+    ] {
+        // Each item takes more than two bytes.
+        let within =
+            |figures: Figures| assert!(figures.max_capacity <= usize::MAX / 2, "{figures:?}");
+        within(builder.clone().figures(0).unwrap());
+        within(builder.growable().figures(0).unwrap());
+    }
+}
+
+/// Where growth soon ends, the largest maplets begin with nearly as many slots as a table may have, and not with more.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn figures_of_the_largest_maplets() {
+    let builder = GrowableCuckooMaplet::builder().value_bits(10).layout::<Fp16x4>();
+    for trillions in 1..14 {
+        let most = trillions * 1_000_000_000_000;
+        for items in [0, most] {
+            let figures = builder.clone().max_capacity(most).figures(items).unwrap();
+            let slots = (figures.snapshot_bytes - HEADER - 8) / 8 * 4;
+            assert!(slots as u64 <= MOST_SLOTS, "{items} of {most}: {slots}");
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! **Invariant:** the built filter takes no more memory than these figures say, except for its stash and its counts of
 //! doubled values.
 
+use core::ops::Range;
+
 use super::Builder;
 use crate::error::Error;
 use crate::layout::MAX_SLOTS;
@@ -123,7 +125,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
 
 /// Returns the number of bytes of a snapshot of a table with `buckets` buckets, without its lists.
 fn snapshot_bytes(request: Request, buckets: u64) -> u64 {
-    bytes_without_lists(request.expires, sizing::in_address_space(buckets)) as u64
+    bytes_without_lists(request.expires, buckets)
 }
 
 /// A maximum number of bytes, if there is one, and a function that returns the bytes that a table needs at its maximum
@@ -162,14 +164,35 @@ fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request,
         let [bytes, needed] = [bytes, needed].map(sizing::in_address_space);
         return Err(Error::BudgetTooSmall { bytes, needed });
     }
-    // Bisects between a number of items that fits and one that does not.
-    let (mut found, mut none) = (fewest, most.saturating_mul(8).max(room + 2));
-    while !items_are_given && none - room > 1 {
-        let items = room + (none - room) / 2;
-        match of(with(items)) {
-            Ok(fits) if exceeded(fits.1).is_none() => (found, room) = (fits, items),
-            _ => none = items,
-        }
+    if items_are_given {
+        return Ok(fewest);
     }
-    Ok(found)
+    let fits = |items| of(with(items)).is_ok_and(|(_, sizing)| exceeded(sizing).is_none());
+    let initial = |items| of(with(items)).map(|(_, sizing)| sizing.initial).ok();
+    // No table has room for so many items. (An item takes more than a bit.)
+    let end = most.saturating_mul(8).max(room + 2);
+    let mut start = room;
+    while start < end {
+        if fits(start) {
+            room = last_before(start..end, fits);
+        }
+        // The bytes rise with the number of items, except where a growing table begins with more buckets: it grows in
+        // fewer steps, and may take less memory. So more items may fit from there on.
+        let from = start.max(room);
+        let first = initial(from);
+        let is_alike = |items| !request.grows || initial(items) == first;
+        start = last_before(from..end, is_alike) + 1;
+    }
+    of(with(room))
+}
+
+/// Returns the last number of the range for which `is_before` is true, if it is true for the first numbers of the
+/// range, and false for all others.
+fn last_before(Range { start, end }: Range<u64>, is_before: impl Fn(u64) -> bool) -> u64 {
+    let (mut before, mut behind) = (start, end);
+    while behind - before > 1 {
+        let middle = before + (behind - before) / 2;
+        *(if is_before(middle) { &mut before } else { &mut behind }) = middle;
+    }
+    before
 }
