@@ -435,7 +435,7 @@ fn contents(header: &[u8], kind: u8, grows: bool, layout: Layout) -> Option<Cont
     } else {
         let buckets = size(capacity, layout)?;
         let has_size = if is_roomy {
-            words > buckets && words <= 4 * buckets && words % 2 == 0
+            words > buckets && words <= (4 * buckets).min(MOST_SLOTS / slots) && words % 2 == 0
         } else {
             words == buckets
         };

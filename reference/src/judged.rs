@@ -113,7 +113,8 @@ fn is_restored(subject: &dyn Subject, contents: &Contents, snapshot: &Snapshot) 
     // As SECURITY.md says.
     let words = 8 * contents.words as usize;
     let besides = subject.heap_bytes() - words;
-    let most = if contents.geometry.grows { words / 16 + (56 << 10) } else { 48 << 10 };
+    let counts = 24 * contents.doubled_values as usize;
+    let most = if contents.geometry.grows { words / 16 + (56 << 10) + counts } else { 48 << 10 };
     assert!(besides <= most, "{besides} bytes besides the words");
     let (rate, expected) = (subject.false_positive_rate(), contents.rate());
     assert!(rate <= expected * (1.0 + 1e-5), "{rate}, {expected}");

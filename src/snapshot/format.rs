@@ -11,7 +11,7 @@ use crate::backports::as_chunks;
 use crate::error::Error;
 use crate::hasher::ComparedHasher;
 use crate::layout::{Encoding, LayoutId, Properties, by_layout};
-use crate::sizing::{Request, Sizing, in_address_space, most_value_bits};
+use crate::sizing::{Request, Sizing, in_address_space, most_buckets, most_value_bits};
 use crate::sync::Ordering;
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::table::placing::entry::{NoValues, ValueBits, Values};
@@ -228,7 +228,8 @@ impl Header {
                 return request.may_grow(layout, initial, max_buckets) && buckets <= max_buckets;
             }
             let fits = |sizing: Sizing| {
-                let (least, most) = (sizing.buckets, sizing.buckets.saturating_mul(MAX_ROOM));
+                let least = sizing.buckets;
+                let most = least.saturating_mul(MAX_ROOM).min(most_buckets(layout.properties()));
                 let has_size =
                     if is_roomy { least < buckets && buckets <= most } else { least == buckets };
                 has_size && max_capacity == capacity
@@ -333,7 +334,8 @@ impl Header {
     pub(crate) fn encoded_len(&self) -> usize {
         let stash = self.stashed.saturating_mul(PAIR_BYTES);
         let doubled = self.doubled_values.saturating_mul(COUNTED_BYTES);
-        bytes_without_lists(self.content == Content::Stamped, self.sizes.buckets)
+        let has_stamps = self.content == Content::Stamped;
+        in_address_space(bytes_without_lists(has_stamps, self.sizes.buckets as u64))
             .saturating_add(stash)
             .saturating_add(doubled)
     }
@@ -357,9 +359,10 @@ fn fault_of_beginning(bytes: &[u8]) -> Error {
 /// Returns the number of bytes of a snapshot of a table with this number of buckets, without the stash and the list of
 /// doubled values.
 #[inline]
-pub(crate) fn bytes_without_lists(has_stamps: bool, buckets: usize) -> usize {
+pub(crate) fn bytes_without_lists(has_stamps: bool, buckets: u64) -> u64 {
     let clock = if has_stamps { PAIR_BYTES } else { 0 };
-    buckets.saturating_mul(size_of::<u64>()).saturating_add(HEADER_BYTES + CHECKSUM_BYTES + clock)
+    let besides = HEADER_BYTES + CHECKSUM_BYTES + clock;
+    buckets.saturating_mul(size_of::<u64>() as u64).saturating_add(besides as u64)
 }
 
 /// Returns whether `buckets` buckets can have `occupied` slots in use, and the stash `stashed` entries with `copies`
@@ -367,9 +370,10 @@ pub(crate) fn bytes_without_lists(has_stamps: bool, buckets: usize) -> usize {
 #[inline]
 fn can_hold(layout: LayoutId, buckets: u64, [occupied, stashed, copies]: [u64; 3]) -> bool {
     let slots = buckets.checked_mul(layout.properties().slots as u64);
-    let most_copies = stashed.checked_mul(MAX_COPIES as u64);
+    // Exact: if the product has more than 64 bits, any number of copies is below it.
+    let most_copies = stashed.saturating_mul(MAX_COPIES as u64);
     slots.is_some_and(|slots| occupied <= slots && stashed <= slots)
-        && most_copies.is_some_and(|most| (stashed..=most).contains(&copies))
+        && (stashed..=most_copies).contains(&copies)
 }
 
 /// Encodes a snapshot with this header. Each piece of the words is freed as soon as it is copied.

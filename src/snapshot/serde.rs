@@ -6,6 +6,7 @@ use serde_core::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_core::ser::{Serialize, Serializer};
 
 use super::Snapshot;
+use crate::sync::memory::{NoMemory, try_push, try_with_capacity};
 
 impl Serialize for Snapshot {
     /// Serializes the [bytes](Snapshot::as_bytes) of the snapshot, as bytes. A format without bytes, such as JSON,
@@ -66,7 +67,7 @@ macro_rules! by_snapshot {
 pub(crate) use by_snapshot;
 
 /// The maximum number of bytes that are reserved for a list before its elements arrive.
-const MOST_RESERVED: usize = 1 << 16;
+const MOST_RESERVED: usize = 1 << 13;
 
 struct Bytes;
 
@@ -86,10 +87,12 @@ impl<'de> Visitor<'de> for Bytes {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Snapshot, A::Error> {
+        let failed = |error: NoMemory| A::Error::custom(crate::error::Error::from(error));
         // The format states the length of the list, and may state any number.
-        let mut bytes = Vec::with_capacity(list.size_hint().unwrap_or(0).min(MOST_RESERVED));
+        let reserved = list.size_hint().unwrap_or(0).min(MOST_RESERVED);
+        let mut bytes = try_with_capacity(reserved).map_err(failed)?;
         while let Some(byte) = list.next_element()? {
-            bytes.push(byte);
+            try_push(&mut bytes, byte).map_err(failed)?;
         }
         self.visit_byte_buf(bytes)
     }

@@ -6,12 +6,16 @@
 
 use std::env;
 use std::process::Command;
+#[cfg(feature = "serde")]
+use std::{error, fmt};
 
 use coucal::{
     AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, Error, ExpiringBuilder,
     ExpiringCuckooFilter, Fixed, Fp16x4, Growable, Prehashed, Snapshot, StableHashBuilder, Storage,
 };
 use coucal_reference::format;
+#[cfg(feature = "serde")]
+use serde_core::de::{self, Deserialize, value::SeqDeserializer};
 
 use super::allocator::{live_bytes, peak_of, with_requests};
 use crate::common::{HASHER, Item, Kind, Subject, default_layout, hashes, stopped};
@@ -194,6 +198,41 @@ fn of_snapshots() {
         assert!(subject.bytes() == bytes, "as it was");
         assert_holds(&*subject, items, besides);
         tried
+    });
+}
+
+/// A snapshot is deserialized from a list of numbers.
+#[cfg(feature = "serde")]
+#[test]
+fn of_deserializing() {
+    /// An error that takes no memory.
+    #[derive(Debug)]
+    struct Failed;
+
+    impl fmt::Display for Failed {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            Ok(())
+        }
+    }
+
+    impl error::Error for Failed {}
+
+    impl de::Error for Failed {
+        fn custom<T: fmt::Display>(_: T) -> Self {
+            Self
+        }
+    }
+
+    in_a_child("of_deserializing", 8, || {
+        let snapshot = default_layout().filter(10_000).snapshot().expect("memory for a test");
+        in_turn("deserialize", |memory| {
+            let list = snapshot.as_bytes().iter().copied();
+            let list = SeqDeserializer::<_, Failed>::new(list);
+            match memory.with(|| Snapshot::deserialize(list)) {
+                Ok(read) => assert!(!memory.has_failed() && read == snapshot),
+                Err(Failed) => assert!(memory.has_failed()),
+            }
+        })
     });
 }
 

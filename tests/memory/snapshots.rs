@@ -121,6 +121,17 @@ fn a_restored_stash_takes_the_memory_that_is_said() {
 /// The bytes that are requested before they are read, and some bytes for all that is not promised exactly.
 const BUFFER: usize = (8 << 10) + 256;
 
+/// A list that is deserialized takes the memory of a reader, whatever length it states.
+#[cfg(feature = "serde")]
+#[test]
+fn a_list_takes_the_memory_of_what_was_read() {
+    // The head of a list of 2^63 - 1 elements, and one of them.
+    let endless = [0x9b, 0x7f, 255, 255, 255, 255, 255, 255, 255, 7];
+    let read = || ciborium::from_reader::<Snapshot, _>(&endless[..]).is_err();
+    let (is_error, peak) = peak_of(read);
+    assert!(is_error && peak <= BUFFER, "{peak} bytes");
+}
+
 /// Returns the header of an empty filter, with some numbers replaced, and a correct checksum.
 fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
     let mut bytes = filter.snapshot().unwrap().into_bytes();

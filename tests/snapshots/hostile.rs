@@ -4,9 +4,12 @@
 //! well.
 
 use std::io::{self, Read};
+use std::{error, fmt};
 
-use coucal::{Error, StableHashBuilder};
-use coucal_reference::format::{HEADER, MOST_SLOTS, at, forged, number, one_slot, put};
+use coucal::{Error, Snapshot, StableHashBuilder};
+use coucal_reference::format::{
+    HEADER, MOST_SLOTS, ROOMY, at, forged, number, one_slot, put, size,
+};
 use coucal_reference::judged;
 
 use crate::common::{Kind, LAYOUTS, Layout, default_layout, widths};
@@ -204,6 +207,76 @@ fn other_fields(layout: Layout) {
     }
 }
 
+/// Sets the sizes of a table of fixed size in a snapshot.
+fn with_sizes(bytes: &mut [u8], capacity: u64, words: u64) {
+    for at in [at::FIRST, at::WORDS, at::MAX_BUCKETS] {
+        put(bytes, at, words);
+    }
+    for at in [at::CAPACITY, at::MAX_CAPACITY] {
+        put(bytes, at, capacity);
+    }
+}
+
+/// If each entry of a stash has as many copies as possible, their number may have more than 64 bits.
+#[test]
+fn the_largest_number_of_copies() {
+    let capacity = 1 << 40;
+    let words = size(capacity, default_layout()).unwrap();
+    let bytes = saved(filters(default_layout(), false));
+    let impossible = Error::ImpossibleTable { words };
+    for (copies, expected) in
+        [(capacity - 1, impossible), (capacity, Error::Truncated), (u64::MAX, Error::Truncated)]
+    {
+        let largest = forged(&bytes, |bytes| {
+            with_sizes(bytes, capacity, words);
+            for (at, number) in [(at::OCCUPIED, 0), (at::STASHED, capacity), (at::COPIES, copies)] {
+                put(bytes, at, number);
+            }
+        });
+        assert_eq!(fault(&largest), Some(expected), "{copies} copies");
+    }
+}
+
+/// A table that has more buckets than follow from its capacity has no more slots than any other.
+#[test]
+fn the_largest_table_with_room() {
+    for kind in kinds(default_layout()).into_iter().filter(|kind| !kind.grows) {
+        let bytes = saved(kind);
+        let most = MOST_SLOTS / kind.layout.slots as u64;
+        for (words, expected) in
+            [(most, Error::Truncated), (most + 2, Error::ImpossibleTable { words: most + 2 })]
+        {
+            let largest = forged(&bytes, |bytes| {
+                with_sizes(bytes, 1 << 43, words);
+                bytes[at::KIND] |= ROOMY;
+            });
+            assert_eq!(fault(&largest), Some(expected), "{kind:?}");
+        }
+    }
+}
+
+/// Each value of a growing maplet has doubled copies: the maplet counts those of each value.
+#[test]
+fn doubled_copies_of_each_value() {
+    let kind = Kind { layout: Layout::named("Fp32x2"), grows: true, value_bits: 14 };
+    let maplet = kind.build(1, 100);
+    (0..20).for_each(|_| maplet.insert((42, 7)).expect("room"));
+    let (bytes, values) = (maplet.bytes(), 1 << kind.value_bits);
+    assert_eq!(number(&bytes, at::STASHED), 1);
+    let end = bytes.len() - 8;
+    let doubled = forged(&bytes, |bytes| {
+        let [at, shift] = [end - 8, 39];
+        let entry = number(bytes, at) & ((1 << shift) - 1);
+        put(bytes, at, entry | values << shift);
+        for at in [at::COPIES, at::DOUBLED, at::DOUBLED_VALUES] {
+            put(bytes, at, values);
+        }
+        let counts = (0..values).flat_map(|value| [value, 1, 0]);
+        bytes.splice(end..end, counts.flat_map(u64::to_le_bytes));
+    });
+    assert_eq!(fault(&doubled), None);
+}
+
 /// Sets these fields to all values near theirs, and to some far from them, in an empty snapshot of a table of fixed
 /// size. The number of valid results is within `right`.
 fn one_size(bytes: &[u8], fields: &[usize], right: std::ops::RangeInclusive<usize>) {
@@ -365,4 +438,36 @@ fn readers_that_fail() {
     }
     // A complete snapshot needs nothing more of the reader.
     assert!(empty.read(&mut bytes.chain(Fails)).is_ok());
+}
+
+/// Two errors, each of which is the cause of the other.
+#[derive(Debug)]
+struct Circular(usize);
+
+static CIRCULAR: [Circular; 2] = [Circular(1), Circular(0)];
+
+impl fmt::Display for Circular {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "see {}", self.0)
+    }
+}
+
+impl error::Error for Circular {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        Some(&CIRCULAR[self.0])
+    }
+}
+
+/// A reader whose error has causes without an end: the error states some of them.
+#[test]
+fn an_error_without_a_first_cause() {
+    struct Fails;
+    impl Read for Fails {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other(Circular(0)))
+        }
+    }
+    let error = Snapshot::read_from(Fails).unwrap_err().to_string();
+    assert!(error.ends_with("see 0: see 1: see 0"), "{error}");
+    assert!((4..30).contains(&error.matches("see").count()), "{error}");
 }
