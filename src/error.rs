@@ -253,7 +253,7 @@ pub enum Error {
     Io {
         /// The kind of the reader's error.
         kind: io::ErrorKind,
-        /// The message of the reader's error, and of the errors that caused it.
+        /// The message of the reader's error, and of up to 16 errors that caused it.
         message: Box<str>,
     },
     /// The bytes end before the end of the snapshot, or there are none.
@@ -431,10 +431,15 @@ impl Error {
             return Self::Truncated;
         }
         let causes = iter::successors(error::Error::source(error), |cause| cause.source());
+        // An error may be its own cause.
+        let causes = causes.take(MAX_CAUSES);
         let message = causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"));
         Self::Io { kind, message: message.into() }
     }
 }
+
+/// The maximum number of causes that the message of a reader's error states.
+const MAX_CAUSES: usize = 16;
 
 /// The advice for bytes with right checksums and impossible contents.
 const DO_NOT_TRUST: &str =
