@@ -371,9 +371,9 @@ pub(crate) fn bytes_without_lists(has_stamps: bool, buckets: u64) -> u64 {
 fn can_hold(layout: LayoutId, buckets: u64, [occupied, stashed, copies]: [u64; 3]) -> bool {
     let slots = buckets.checked_mul(layout.properties().slots as u64);
     // Exact: if the product has more than 64 bits, any number of copies is below it.
-    let most_copies = stashed.saturating_mul(MAX_COPIES as u64);
+    let most_copies = || stashed.saturating_mul(MAX_COPIES as u64);
     slots.is_some_and(|slots| occupied <= slots && stashed <= slots)
-        && (stashed..=most_copies).contains(&copies)
+        && (copies == stashed || stashed < copies && copies <= most_copies())
 }
 
 /// Encodes a snapshot with this header. Each piece of the words is freed as soon as it is copied.
