@@ -149,8 +149,8 @@ struct Ended {
 /// * **Windows that start together end together**: one `advance` forgets all items whose windows began in the same
 ///   generation, and then all of them are new at once. With more generations, fewer items share a generation.
 /// * **Cost**: in a table that fits into the cache, reading the coarse clock adds some 5 ns to an insert, and reading
-///   an `Instant` some 30 ns. Without a clock, an insert takes 9 ns (a hot item) or 90 ns (a new item). (The times on
-///   this page are those of `docs/performance.md` in the repository.) The exact clock keeps a processor from reading
+///   an `Instant` 35 to 40 ns. Without a clock, an insert takes 10 ns (a hot item) or 100 ns (a new item). (The times
+///   on this page are those of `docs/performance.md` in the repository.) The exact clock keeps a processor from reading
 ///   the table ahead. A [batch](ExpiringCuckooFilter::insert_many) reads the clock once for 256 items. If this costs
 ///   too much, leave `every` out, and call `advance` from a thread.
 /// * **After a restore**: a filter that is restored from a snapshot has no clock until you call
