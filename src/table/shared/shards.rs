@@ -50,7 +50,8 @@ impl Shards {
     /// stashed.
     #[inline]
     pub(in crate::table) fn lack(&self, group: usize, flag: u64) -> bool {
-        // SeqCst: as the loads of heads and cells. As an Acquire load it pairs with the stores of `clear_flags`.
+        // SeqCst: as the loads of heads and cells. As an Acquire load it pairs with the stores of `set_flag` and
+        // `clear_flags`.
         let flags = self.allocated.get().map(|allocated| allocated.flags.at(group));
         flags.is_some_and(|flags| flags.load(Ordering::SeqCst) & flag == 0)
     }
@@ -61,8 +62,8 @@ impl Shards {
         let flags = self.flags_of(group);
         let before = load_locked(flags);
         if before & flag == 0 {
-            // Relaxed: published by the bump of the version that follows, and by the stripes of the item.
-            flags.store(before | flag, Ordering::Relaxed);
+            // Release: as in `clear_flags`. A lookup may read this store instead of that of a clear before it.
+            flags.store(before | flag, Ordering::Release);
         }
     }
 

@@ -68,7 +68,7 @@ pub const LIKELY: &[(&str, &str)] = &[
     ("src/sync/lock.rs", "lock::"),
     (
         "src/table/shared/shards.rs",
-        "stash::going_back_against_lookup stash::insert_known stash::insert_under_way stash::words_of_two order::stashed",
+        "stash::going_back_against_lookup stash::cell_used_again stash::insert_known order::stashed",
     ),
     (
         "src/table.rs",
