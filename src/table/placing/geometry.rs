@@ -164,9 +164,13 @@ impl Geometry {
     /// and for all values of a key.
     #[inline]
     pub(crate) fn flag(self, key: Key) -> u64 {
-        // Items of one group differ in the bits above. In a model, all bits tell the few items apart.
-        let below = if cfg!(coucal_model) { 0 } else { GROUP_BITS };
-        1_u64.wrapping_shl((self.number(key) >> below) as u32)
+        // Items of one group differ in the bits above. In a model, items of one core share a flag.
+        let bits = if cfg!(coucal_model) {
+            self.shape.core(key.entry).bits()
+        } else {
+            self.number(key) >> GROUP_BITS
+        };
+        1_u64.wrapping_shl(bits as u32)
     }
 
     /// Returns the core of an item, and above it the product of its positions, as far as all entries know it.
