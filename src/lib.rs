@@ -24,8 +24,8 @@
 //! # Filter, maplet or expiring filter?
 //!
 //! A [`CuckooMaplet`] stores a small value with each key, and answers "which values may x have?": one maplet replaces
-//! 64 filters for 64 partitions. In a table of the same size, each value bit doubles the false answers: use a filter if
-//! yes or no is enough.
+//! 64 filters for 64 partitions. In a table of the same size, each value bit doubles the false candidates: use a filter
+//! if yes or no is enough.
 //!
 //! ```
 //! use coucal::CuckooMaplet;
@@ -109,7 +109,7 @@
 //! # Names
 //!
 //! * An item is a reference to a [`Hash`](core::hash::Hash) type, or to a hash: [`&Prehashed(hash)`](Prehashed).
-//! * [`_many`](CuckooFilter::contains_many) takes a slice, and writes any answers to another. This hides memory
+//! * [`_many`](CuckooFilter::contains_many) takes one slice; any answers go into another. Such batches hide memory
 //!   latency.
 //! * [`_each`](CuckooFilter::contains_each) returns the answers in a `Vec`.
 //! * [`_all`](CuckooFilter::insert_all) inserts from an iterator.
@@ -136,44 +136,44 @@
 //! # Guarantees
 //!
 //! * **Wait-free lookups.** [`contains`](CuckooFilter::contains) takes a bounded number of steps, even if a writer is
-//!   stopped forever in the middle of a move. If writers disturb each of eight attempts, it returns `true`, and counts
-//!   an [inconclusive](Stats::inconclusive_lookups) answer: it writes nothing else.
+//!   stopped forever in the middle of a move. If writers disturb each of eight rounds, it returns `true`, and counts an
+//!   [inconclusive](Stats::inconclusive_lookups) answer: it writes nothing else.
 //! * **No false negatives.** Every lookup finds an item whose insert returned and that nobody removed. [Some
 //!   uses](#if-a-lookup-misses-what-you-inserted) break this.
 //! * **Nothing is lost.** An operation that fails leaves the contents unchanged, with [two exceptions](Error): a batch
 //!   keeps the items before the failure, and an insert into an expiring filter may have ended generations.
 //! * **Linearizable.** `insert`, `insert_if_absent`, `remove`, `count` and `contains` each take effect at one instant
 //!   between call and return, across all items: if two threads each insert an item and then look up the other's, at
-//!   least one finds it. A lookup that finds a copy sees all that its inserter did before the insert.
+//!   least one finds it. A thread that finds a copy sees all that happened before that copy's insert.
 //!   `insert_if_absent`, `remove` and `count` act on a [class](#which-insert), whose items share their copies.
 //! * **Predicted false positives.** A filter reports about 2b·load/2<sup>f</sup> of absent items as present, for b
 //!   slots per bucket and fingerprints of f bits: 0.0119 % if full, in the default layout.
 //!   [`false_positive_rate`](CuckooFilter::false_positive_rate) returns the expected rate at the present load.
 //!   [Growing](#growth) filters have a higher rate. A false positive stays until the item with which it collides is
 //!   removed, or growth tells them apart.
-//! * **Full means full.** A filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n items, copies and
-//!   collisions included, in at most 17.2 bits per item (default layout, 100,000 items or more). An insert fails only
+//! * **Full means full.** A filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds any n items, copies
+//!   included, in at most 17.2 bits per item (default layout, 100,000 items or more). An insert fails only
 //!   * (a) in a filter of fixed size, when the sum of the slots in use and the [stashed](#the-stash) entries reaches
 //!     the load at which its [layout](Layout) is full: 97.5 % by default;
-//!   * (b) in a growing filter, when its growth [has ended](growth#first-size-and-end-of-growth), and this sum reaches
-//!     its [target load](growth) plus four percentage points, or more;
+//!   * (b) in a growing filter whose growth [has ended](growth#first-size-and-end-of-growth), when this sum reaches a
+//!     limit four or more percentage points above its [target load](growth);
 //!   * (c) if the item has 2<sup>25</sup> - 1 copies in the stash;
 //!   * (d) if memory ends. The error is then [`NoMemoryToStore`](Error::NoMemoryToStore), otherwise
 //!     [`Full`](Error::Full).
-//! * **Growth without a pause.** A [growing](#growth) filter keeps all this while it grows.
+//! * **Growth without a pause.** A [growing](#growth) filter keeps these guarantees while it grows.
 //! * **Exact snapshots.** A [snapshot](#snapshots) is the filter at one instant between call and return. Writers wait
 //!   for a fraction of a millisecond, whatever the size; longer only if the snapshot's thread is preempted while it
 //!   holds a lock, or a large stash changes during its copy.
-//! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns a filter that the format
-//!   allows, or an error. It allocates in proportion to the bytes read.
+//! * **Hostile bytes are an error.** [`restore`](CuckooFilter::restore) returns an error for bytes that the format
+//!   forbids. It allocates in proportion to the bytes read.
 //!
 //! # The stash
 //!
 //! In the default layout, the two buckets of an item hold 8 entries. An item may have more copies, a key more values,
-//! and by chance too many items may share buckets. If no kicks make room for an entry, it goes to the
+//! and by chance too many items may share buckets. If moving others (*kicks*) makes no room, an entry goes to the
 //! [*stash*](design#the-stash), a small hash table beside the buckets. Equal copies share one stashed entry.
 //!
-//! A stashed entry takes several times the memory and the time. To stash few entries, tell the builder of a fixed
+//! A stashed entry takes several times a slot's memory and time. To stash few entries, tell the builder of a fixed
 //! filter or maplet the [`copies_per_item`](Builder::copies_per_item) or the
 //! [`values_per_key`](Builder::values_per_key).
 //!
@@ -218,7 +218,7 @@
 //! | The insert returned an error, such as [`Full`](Error::Full). | [Handle it](cookbook#when-the-filter-is-full). |
 //! | The lookup began before the insert returned, or ran during a [`clear`](CuckooFilter::clear). | Insert first, then announce the item. |
 //! | The key has [another type or other bytes](#limits). | Use [one type](cookbook#keys-of-several-types) for the keys. |
-//! | `remove` or [`unmerge`](CuckooFilter::unmerge) got an item that was never inserted, or too often: a lookup found it, or a message came twice. | Call `remove` once for each `insert`, `unmerge` once for each `merge`: [upserts](cookbook#upserts-overwrites-and-rollbacks), [messages](cookbook#messages-that-come-twice). |
+//! | `remove` or [`unmerge`](CuckooFilter::unmerge) was called for an item never inserted (a false positive), or too often (a message came twice). | Call `remove` once for each `insert`, `unmerge` once for each `merge`: [upserts](cookbook#upserts-overwrites-and-rollbacks), [messages](cookbook#messages-that-come-twice). |
 //! | `remove` or `unmerge` was called on a filter or maplet that [`insert_if_absent`](#which-insert) has filled. | Use `insert` and `remove` in pairs. |
 //! | `remove` was called with the old value of a [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update) pair. | Remove its present value. |
 //! | [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) changed the pair, because its key collides with another; or [`remove_value`](CuckooMaplet::remove_value) removed it. | Use values that tell pairs apart; for counters, call only `update_or_insert`, `update`, and `remove` with the value 0. |
@@ -238,7 +238,7 @@
 //! |---|---|
 //! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody; rarely, [`get`](CuckooMaplet#what-blocks) and [`age`](ExpiringCuckooFilter#what-blocks) for writers; `get` of stashed values for the allocator |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
-//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, the beginning and the end of a `snapshot`, and the allocator; at up to five sizes, every stripe and the stash |
+//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, the beginning and the end of a `snapshot`, and the allocator; at most five times per filter, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |
 //!
 //! [All cases](design#what-each-operation-waits-for). A thread that is stopped while it holds a stripe stops the
