@@ -56,9 +56,10 @@ struct Ended {
 /// Time passes in *generations*. The filter remembers N of them, the present one included; N is from 2 to 256.
 /// [`advance`](ExpiringCuckooFilter::advance) forgets the oldest generation and begins the next one. Call it from a
 /// thread, or from an interval of your async runtime. Or let inserts call it [as time passes](#time), or [after a
-/// number of new items](#a-window-of-items). An item belongs to the generation of its last
-/// [`insert`](ExpiringCuckooFilter::insert); with [`insert_if_absent`](ExpiringCuckooFilter::insert_if_absent), to that
-/// of its first insert within the window. The N remembered generations are the *window*.
+/// number of new items](#a-window-of-items). The N remembered generations are the *window*. An item belongs to the
+/// generation of its last [`insert`](ExpiringCuckooFilter::insert). With
+/// [`insert_if_absent`](ExpiringCuckooFilter::insert_if_absent), it belongs to the generation of its first insert
+/// within the window.
 ///
 /// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Items with
 /// equal hashes are equal, as in a [`CuckooFilter`](crate::CuckooFilter). If your code panics, the filter stays valid.
@@ -160,13 +161,15 @@ struct Ended {
 ///
 /// With [`every_items`](crate::Builder::every_items), a generation ends after `items` new items: "remember the last ten
 /// thousand" is one line, too. If one thread inserts, item by item, the filter remembers at least the last
-/// (N - 1) · `items` new items, and at most N · `items` of them. A batch counts its new items after every 256 items,
-/// and also after every `items` items if that is less: so with batches, both numbers may be wrong by up to that number.
+/// (N - 1) · `items` new items, and at most N · `items` of them. A batch counts its new items after every 256 items, or
+/// after every `items` items if that is less. So with batches, each of these two bounds may be wrong by up to 256 items
+/// (or by `items`, if that is less).
 ///
 /// An item that is inserted again within the window moves to the present generation, and does not count as new. So with
 /// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest
-/// generation then](crate::Builder::forget_oldest_when_full). But if nearly all items come again within one generation,
-/// they are all in that generation, and a full filter forgets them at once: build it with room for twice as many.
+/// generation then](crate::Builder::forget_oldest_when_full). But if nearly all items of a full filter come again
+/// within one generation, they all belong to the present generation, and the next new item makes the filter forget all
+/// of them at once. So build the filter with room for twice as many items as come again within a generation.
 ///
 /// An example: a filter with room for 12,000 items got new items and old ones in turn, and each old item had been
 /// inserted 9,000 inserts before. None of these was forgotten. Once the filter had been full, it always remembered at
@@ -183,11 +186,11 @@ struct Ended {
 ///
 /// # What an advance costs
 ///
-/// An advance reads the table once. It holds one stripe (a group of buckets) at a time, for 512 buckets: so a writer
-/// that needs this stripe waits for some microseconds. An insert that kicks or splits may sweep some stripes itself. An
-/// advance takes longest with 2 generations: then it forgets half of the items. In 2^24 slots of the default layout it
-/// takes some 90 ms with 2 generations, 30 ms with 16, and 7 ms with 256. Other threads go on, but an insert that
-/// advances takes this much longer. If no insert may take so long, do one of these:
+/// An advance reads the table once: this is a *sweep*. It holds one stripe (a group of buckets) at a time, for 512
+/// buckets: so a writer that needs this stripe waits for some microseconds. An insert that kicks or splits may sweep
+/// some stripes itself. An advance takes longest with 2 generations: then it forgets half of the items. In 2^24 slots
+/// of the default layout it takes some 90 ms with 2 generations, 30 ms with 16, and 7 ms with 256. Other threads go on,
+/// but an insert that advances takes this much longer. If no insert may take so long, do one of these:
 ///
 /// * Call `advance_if_due` from a thread of your own, more often than once a period, so that this call comes before any
 ///   insert. (In tokio, call `spawn_blocking(move || seen.advance_if_due())` after each tick of an `interval`.)
@@ -401,7 +404,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// insert do not count.
     ///
     /// If the item shares an entry with other items, the age is that of the entry. If a generation ends during the
-    /// call, the call starts over. After eight attempts it returns the age that it read in the last one.
+    /// call, the call starts over. After eight rounds it returns the age that it read in the last one.
     ///
     /// Takes no lock, except where [`get`](crate::CuckooMaplet::get) of a maplet does: see [what
     /// blocks](ExpiringCuckooFilter#what-blocks).
@@ -1375,8 +1378,9 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
         /// ```
         pub fn max_capacity(&self) -> usize;
 
-        /// Returns the [rate](Self::false_positive_rate) that is expected when the filter holds `items` items, if it
-        /// grew from its first size with them. If the filter has forgotten items since it grew, its rate is lower.
+        /// Returns the [rate](Self::false_positive_rate) that is expected when the filter holds `items` items. Assumes
+        /// that the filter has grown from its first size while these items were inserted. If the filter has forgotten
+        /// items since it grew, its rate is lower.
         /// [`CuckooFilter::false_positive_rate_at`](crate::CuckooFilter::false_positive_rate_at) says more.
         ///
         /// # Examples
@@ -1393,8 +1397,9 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
 
     /// Grows until the table has room for `additional` more items. Inserting them then splits nothing.
     ///
-    /// Waits while another thread splits buckets, or writes to a stripe that this call splits. Other threads can read
-    /// and write meanwhile: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread splits buckets, and for other threads that write to the stripes of the buckets that
+    /// this call splits. Other threads can read and write meanwhile: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///

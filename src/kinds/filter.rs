@@ -200,7 +200,7 @@ impl<L: Storage, S> Filter<L, S> {
     /// [`false_positive_rate`](Self::false_positive_rate) returns.
     ///
     /// Wait-free: takes a bounded number of steps, whatever other threads do. It takes no lock, and executes no
-    /// read-modify-write and no store, with one exception: if other threads disturb each of eight attempts, it returns
+    /// read-modify-write and no store, with one exception: if other threads disturb each of eight rounds, it returns
     /// `true`, and counts this for [`stats`](Self::stats).
     ///
     /// # Examples
@@ -724,9 +724,10 @@ impl<L: Storage, S> Filter<L, S> {
         /// from the words of the table: from all words in a table of up to 2^14 buckets, and from a sample of at most
         /// that size in a larger table. The estimate is right within some percent up to 13 doublings. It does not count
         /// [stashed](crate#the-stash) entries. Most of them add next to nothing to the rate, because lookups
-        /// compare 44 bits of their position. (With [`Fp32x2`](crate::Fp32x2) and from 2^25 buckets on, a new entry in
-        /// a bucket knows 44 bits or more: there a stashed entry adds at least as much.) A stashed entry that came by
-        /// a [merge](Self::merge) adds as much as an entry in a bucket.
+        /// compare 44 bits of their position. (An exception is [`Fp32x2`](crate::Fp32x2) from 2^25 buckets on. There, a
+        /// new entry in a bucket [knows](crate::design#entries-of-variable-length) 44 bits of its position or more: it
+        /// stores them, or its bucket tells them. So a stashed entry adds as much to the rate as such an entry, or
+        /// more.) A stashed entry that came by a [merge](Self::merge) adds as much as an entry in a bucket.
         ///
         /// The estimate takes no lock. It takes a fraction of a millisecond, longer than the other figures.
         /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of items.
@@ -827,8 +828,8 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         pub fn max_capacity(&self) -> usize;
 
         /// Returns the share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
-        /// present when the filter holds `items` items, if it grew from its first size with them. The formula is on the
-        /// page about [growth](crate::growth#false-positives).
+        /// present when the filter holds `items` items. Assumes that the filter has grown from its first size while
+        /// these items were inserted. The formula is on the page about [growth](crate::growth#false-positives).
         ///
         /// It takes into account the [merges](Self::merge) since the filter was built or [cleared](Self::clear): items
         /// of a filter that was smaller cause more false positives. A filter that was restored from a snapshot does not
@@ -859,9 +860,10 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
 
     /// Grows until the table has room for `additional` more items. Inserts of these items then split no bucket.
     ///
-    /// Waits while another thread splits buckets, and for other threads that write to the stripes that it splits: see
-    /// [what blocks](crate#what-blocks-on-whom-and-how-long). Other threads can read and write meanwhile. Before it
-    /// grows, it allocates at once the memory that these items need, and in a large table up to a 64th more.
+    /// Waits while another thread splits buckets, and for other threads that write to the stripes of the buckets that
+    /// it splits: see [what blocks](crate#what-blocks-on-whom-and-how-long). Other threads can read and write
+    /// meanwhile. Before it grows, it allocates at once the memory that these items need, and in a large table up to a
+    /// 64th more.
     ///
     /// # Errors
     ///
@@ -934,8 +936,8 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     /// operation waits for](crate::design#what-each-operation-waits-for) has all cases.
     ///
     /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry. The [`Snapshot`]
-    /// keeps half of this memory. A large table takes twice as long as a copy of it to new memory: 330 ms for 2^27
-    /// slots, which are 256 MiB, on the machine of `docs/performance.md`.
+    /// keeps half of this memory. The snapshot of a large table takes twice as long as a copy of the table to new
+    /// memory: 330 ms for 2^27 slots, which are 256 MiB, on the machine of `docs/performance.md`.
     ///
     /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not contain the
     /// hasher, and the random seed of the default hasher is lost when the process ends: [`restore`](Self::restore) then
@@ -1169,9 +1171,10 @@ impl<L: Storage, S: ComparedHasher> Filter<L, S> {
     ///
     /// Afterwards you may [remove](Self::remove) an item only if it was inserted into this filter, and is in `other`.
     ///
-    /// There is no method for the difference of two filters. If two items share an entry and `other` holds only one of
-    /// them, it would remove both. So lookups would miss each item that had to stay and is a false positive of `other`.
-    /// To remove the items of a filter that was merged, call [`unmerge`](Self::unmerge).
+    /// There is no method for the difference of two filters, because lookups would then miss items. Such a method would
+    /// have to remove each entry that matches an item of `other`. The entry may also be that of an item that has to
+    /// stay and is a false positive of `other`. To remove the items of a filter that was merged, call
+    /// [`unmerge`](Self::unmerge).
     ///
     /// Other threads may use both filters meanwhile: an item that another thread inserts or moves during the call may
     /// stay. The call takes the lock of each stripe with something to remove, and no snapshot. It waits as a

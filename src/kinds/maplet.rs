@@ -54,7 +54,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 ///   an absent key.
 ///   [`false_positive_rate`](CuckooMaplet::false_positive_rate) returns the mean number at the present load.
 /// * **A replacement is atomic**: while [`replace`](CuckooMaplet::replace) runs, a lookup sees the old value or the new
-///   one, and never neither. If the pair is stashed, a lookup may see both for a moment.
+///   one; it never misses both. If the pair is stashed, a lookup may see both for a moment.
 /// * **Lookups**: [`contains_key`](CuckooMaplet::contains_key) and [`contains`](CuckooMaplet::contains) are wait-free.
 ///   [`get`](CuckooMaplet::get) waits for no writer in its first seven rounds. It takes the locks of the two buckets of
 ///   the key only if other threads disturb each of these rounds: they move or change pairs of its version group (one of
@@ -71,7 +71,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// # What blocks
 ///
 /// Where a cell says *as `insert`*, read the row of that operation, in this table or in the [table of all
-/// operations](crate::design#what-each-operation-waits-for).
+/// operations](crate::design#what-each-operation-waits-for). The [stash](crate::design#the-stash) has 1 to 8 *shards*.
+/// A thread that splits buckets holds the *growth mutex*.
 ///
 /// | operation | waits for | holds |
 /// |---|---|---|
@@ -80,10 +81,10 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | `insert_if_absent`, `insert_pair_if_absent` | as `insert_if_absent` | the same |
 /// | `update` | as `get`, but not for the allocator; then as `replace`; both again if another thread changed the value first | the same; nothing while your function runs |
 /// | `update_or_insert` | as `update`; if the key has no value, then as `insert_if_absent`; both again if another thread inserted a value first | the same; nothing while your function runs |
-/// | `remove_value` | another `remove_value`, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; for each stashed pair that it removes, two stripes and the mutex of the shard; the mutex of each shard; in a growing maplet the growth mutex; then one stripe after the other; rarely at the end every stripe | that stripe, for loads and stores in 512 buckets at a time; for a stashed pair the two stripes and the mutex, for some stores; the mutex of each shard, for one pass over its entries, or for some if it removes pairs, and for the allocator |
+/// | `remove_value` | (a) another `remove_value`, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; (b) the mutex of each shard; for each stashed pair that it removes, also two stripes; (c) in a growing maplet, the growth mutex; (d) one stripe after the other; (e) rarely, at the end, every stripe | in (b) the mutex, for one pass over the entries of the shard (for several if it removes pairs) and for the allocator; the two stripes and the mutex, for some stores; in (d) that stripe, for loads and stores in 512 buckets at a time |
 /// | `update_values` | as `remove_value`, but for the stashed pairs all stripes at once, the mutex of each shard, and the allocator | that stripe, for loads and stores in all its buckets: from 2^19 buckets on, some 1/4096 of the table; all stripes and mutexes, while it sorts the stashed pairs and stores in each of them |
 /// | during one of these two: an operation that moves a pair (an insert that kicks or splits; while something of the version group is stashed, also a removal or a replacement) | also each stripe that it needs and that is not swept yet: it sweeps that stripe itself | as these two |
-/// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. After 7 rounds or more, each of which was overtaken: two stripes and, if something of the group is stashed, the mutex of the shard | these, for two loads, a search in the stash, and the allocator for its values |
+/// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. If other threads disturb each of at least 7 rounds: two stripes and, if something of the version group is stashed, the mutex of the shard | these, for two loads, a search in the stash, and the allocator for its values |
 ///
 /// # Layouts
 ///
@@ -391,8 +392,8 @@ impl<L: Storage, S> Maplet<L, S> {
     }
 
     /// Replaces the value `old` of `key` by `new`, in one store, and returns whether there was such a pair. A lookup
-    /// sees the old value or the new one, and never neither. (If the pair is in the [stash](crate#the-stash),
-    /// a lookup may see both for a moment.) If there are several copies of the pair, it replaces one.
+    /// sees the old value or the new one; it never misses both. (If the pair is in the [stash](crate#the-stash), a
+    /// lookup may see both for a moment.) If there are several copies of the pair, it replaces one.
     ///
     /// Replace only pairs that were inserted. A pair that was never inserted may collide with a pair of another key:
     /// then the other key loses its value.
@@ -1316,9 +1317,9 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
         pub fn max_capacity(&self) -> usize;
 
         /// Returns the mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
-        /// the maplet holds `pairs` pairs, if it grew from its first size with them. If the builder was given a rate,
-        /// the result is at most this rate up to the [maximum capacity](crate::Builder::max_capacity), or up to 2^40
-        /// pairs in a maplet without a maximum.
+        /// the maplet holds `pairs` pairs. Assumes that the maplet has grown from its first size while these pairs were
+        /// inserted. If the builder was given a rate, the result is at most this rate up to the [maximum
+        /// capacity](crate::Builder::max_capacity), or up to 2^40 pairs in a maplet without a maximum.
         ///
         /// # Examples
         ///
@@ -1336,8 +1337,9 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
 
     /// Grows until the table has room for `additional` more pairs. Inserting them then splits nothing.
     ///
-    /// Waits while another thread splits buckets, or writes to a stripe that this call splits. Other threads can read
-    /// and write meanwhile: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Waits while another thread splits buckets, and for other threads that write to the stripes of the buckets that
+    /// this call splits. Other threads can read and write meanwhile: see [what
+    /// blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///

@@ -44,7 +44,8 @@ pub struct Figures {
     ///   [`stashed_share`](Self::stashed_share) says otherwise.
     /// * In a growing maplet or expiring filter, the counts of [doubled](crate::growth#doubled-entries) entries: up to
     ///   48 bytes for each value (or generation) that has such an entry (72 after merges), and a few KB.
-    /// * In a large growing filter, up to a 64th of the table after a `reserve` or a merge: both grow a little further.
+    /// * In a large growing filter, after a `reserve` or a merge: up to a 64th of the table, because both may grow it
+    ///   beyond the size that the items need.
     ///
     /// A growing filter may take up to a quarter less, because splits double fewer entries than this figure allows for.
     /// Below 40 KB the difference may be larger: there a growing filter takes memory in large steps.

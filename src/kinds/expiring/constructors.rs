@@ -203,9 +203,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///   one thread inserts new items only, the filter always remembers the present generation and the N - 2 full ones
     ///   before it. (With 1 item for each generation, `build` returns no error: a filter that has room for fewer than
     ///   N - 1 items remembers as many generations as it has room for.)
-    /// * With `every` alone, a burst within one period can fill the filter. The insert then forgets all items, the
-    ///   burst included, after one sweep for each of the N generations. If you expect bursts, set `every_items` as
-    ///   well.
+    /// * With `every` alone, a burst within one period can fill the filter. The insert that then finds it full ends all
+    ///   N generations, with one sweep for each, and so forgets all items, the burst included. If you expect bursts,
+    ///   set `every_items` as well.
     /// * An item that is inserted again moves to the present generation, and is not counted as new. If the present
     ///   generation gets nearly all items of a full filter in this way, the next new item forgets all of them. So give
     ///   the filter more room than the items that come again within a generation take.
