@@ -123,7 +123,7 @@ impl Marks {
     }
 }
 
-/// The ring of a slot of a growing table: its lowest bits, which are read around from the *head*.
+/// The ring of a slot of a growing table: its lowest bits, which are read around from the *head* of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     pub(crate) bits: u32,

@@ -21,8 +21,8 @@
 //! A reader loads the number of words first, and then the newest directory. A writer stores them in the opposite order.
 //! So the directory that a reader loads has a place for each piece of these words, whatever happens in between.
 //!
-//! In safe code (a `Box` in a `OnceLock` for each piece), a place took 24 bytes instead of 8, and an access made three
-//! tests instead of one.
+//! In safe code (a `Box` in a `OnceLock` for each piece), a place would take 24 bytes instead of 8, and an access would
+//! make three tests instead of one.
 #![allow(
     unsafe_code,
     reason = "places take a third of the memory, and an access makes one test in place of three"

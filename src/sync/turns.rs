@@ -23,9 +23,9 @@
 //! | `overlap` | one at each of the two tables |
 //! | `clear`, `remove_value`, `update_values`, `advance` | two: one for all stripes that have something to remove or to change, except the last of them, and one for that stripe. So between the turns some entries are left, and not all. (`clear`: buckets instead of stripes.) |
 //!
-//! An `advance` by several generations takes the turns of that many calls; by all N generations or more, those of a
-//! `clear`. Rare cases take more turns: one for each entry that a failing merge takes back, and one for each entry of
-//! the stash that has the removed value.
+//! An `advance` that ends several generations takes as many turns as that number of calls. If it ends N or more, it
+//! takes those of a `clear`. Rare cases take more turns: one for each entry that a failing merge takes back, and one
+//! for each entry of the stash that has the removed value.
 //!
 //! # Waiting
 //!

@@ -12,12 +12,12 @@
 //! | function | answer | does the value count? |
 //! |---|---|---|
 //! | `holds_item` | whether one of two words has an entry of the item | as the caller says |
-//! | `either_agrees` | the same, by some bits of the slots | by the mask |
-//! | `holds_key` | as `holds_item`, of one word; in a filter `false` | no |
+//! | `either_agrees` | whether one of two words has an entry that agrees with the item in the bits of the mask, or in all bits if there is no mask | by the mask |
+//! | `holds_key` | whether one word has an entry with the key of the item; always `false` in a filter | no |
 //! | `values` | the values of the item in two words | |
-//! | `copies` | the number of entries of the item in one word, which stay its entries however much the table grows | by the mask |
+//! | `copies` | the number of entries of the item in one word (they stay its entries however much the table grows) | by the mask |
 //! | `only` | the entry of the item, if the two words of a growing table hold exactly one | yes |
-//! | `only_of_key` | the same in every table, with any value; if there is not exactly one entry, whether there is none | no |
+//! | `only_of_key` | in a maplet, of fixed size or growing: the only entry of the key, or whether there is none or several | no |
 //! | `longest` | in each of two words, the *longest* entry of the item: the one that knows the most bits of its position | yes |
 //!
 //! **Invariant:** in each bucket, `slot` and `place` are inverse to each other. A place that is stored in a slot and

@@ -21,12 +21,12 @@
 //! stored in a cell. All flags of a group are cleared when its last entry leaves. So a flag may stay set although no
 //! entry of its items is left: then an operation on such an item also reads the marks.
 //!
-//! **Lookups** first compare the version with one without the bit. So if the group has a stashed entry, a lookup that
-//! finds nothing in the buckets does not validate. It goes on, and reads in this order until it has proved that nothing
-//! of the item is stashed: the flag of the item, the *marks*, and the cells. Mostly the flag is enough, and otherwise
-//! mostly the marks. Then the lookup compares the version with the one that was loaded before the words. If it has
-//! found the item in the cells, it only looks whether the bit is set: the insert stores the cell before it sets the
-//! bit.
+//! **Lookups.** In the first round, the second load of the version must return the version of the first load with its
+//! lowest bit cleared. So if the bit is set, the first round does not validate. A lookup that has found nothing in the
+//! buckets then goes on, and reads in this order until it has proved that nothing of the item is stashed: the flag of
+//! the item, the *marks*, and the cells. Mostly the flag is enough, and otherwise mostly the marks. Then the lookup
+//! compares the version with the one that was loaded before the words. If it has found the item in the cells, it only
+//! looks whether the bit is set: the insert stores the cell before it sets the bit.
 //!
 //! A lookup reads words before flags, marks and cells: if it reads a word as it is after a removal, it also sees all
 //! flags, marks and cells that were there before the removal. An entry that leaves the stash leaves the cells, and then

@@ -1,7 +1,8 @@
 //! The locks of the machine, in a user's model under loom: no thread may have to wait for one.
 //!
-//! loom runs all threads of the model on one thread, so the model would never end. A thread that has a turn finds every
-//! lock free, except those that are held for several turns; [`Turns::lock`](super::Turns::lock) waits for these.
+//! loom runs all threads of the model on one thread, so if a thread waited, the model would never end. A thread that
+//! has a turn finds every lock free, except those that are held for several turns; [`Turns::lock`](super::Turns::lock)
+//! waits for these.
 
 pub(crate) use parking_lot::MutexGuard;
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};

@@ -17,13 +17,14 @@
 //!   turn was taken in between; or (b) because the turn changes nothing, now as before, and has the same answer. When a
 //!   thread has come to its turn, loom first lets it go on. So what follows the turn was explored before another thread
 //!   went first. (The thread was *asleep*: Godefroid, "Partial-Order Methods for the Verification of Concurrent
-//!   Systems", 1996.) In the execution that was explored first, less was ordered before the turn. So all that may be
-//!   seen in this execution may be seen in that one.
+//!   Systems", 1996.) In the execution that was explored first, fewer operations were ordered before the turn. So
+//!   whatever may be seen in the present execution could be seen in that first one.
 //!
 //! For this, an operation that may change nothing computes its answer twice: when its thread has come to its turn, and
 //! when the thread has the turn.
 //!
-//! loom still notices on what the rest of such an execution depends, and tries that order before the turn.
+//! loom still records the dependencies in the rest of such an execution, and tries the other orders at a point before
+//! the turn.
 
 use core::array;
 use core::mem;

@@ -7,7 +7,7 @@
 //! ([`Geometry::version_group`](crate::table::placing::geometry::Geometry::version_group)). A writer bumps the counter
 //! between two stores: the copy of an entry into its other bucket, and the clear in the first one. A lookup that found
 //! nothing compares the counter before and after, as in MemC3 (Fan et al., NSDI 2013). The counters stand apart from
-//! the stripes. So an ordinary insert writes to only one line that lookups read: that of the bucket.
+//! the stripes. So an ordinary insert writes to only one cache line that lookups read: that of the bucket.
 //!
 //! The lowest bit of a counter says whether the stash holds an entry of the group. The bits above it are the version.
 //! With 63 bits no version wraps within the life of a process, so an equal version means that nothing was moved.

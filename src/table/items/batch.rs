@@ -6,7 +6,8 @@
 //! loads. A batch requests the words of an item some items before it decides anything about this item, so the memory is
 //! seldom idle. A batch is not atomic: each item is an operation of its own.
 //!
-//! Closures of callers own their table, which is a reference. A borrowed table would be loaded anew for each item.
+//! A caller's closure takes its [`Table`], which is only a reference, by value. If the closure borrowed it, the table
+//! would be loaded anew for each item.
 
 use crate::error::{InsertError, Stopped};
 use crate::layout::Encoding;

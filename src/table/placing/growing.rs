@@ -22,11 +22,11 @@
 //! L.
 //!
 //! **Slots.** A slot has the core, and below it a *ring* of T + 1 bits. Bit j of the position always has the place j
-//! mod (T + 1) of the ring. The place of bit L is the *head*. Read around from the head, the ring holds the known bits
-//! of the position from bit L on, then a 1, then zeros. In a bucket that tells bit L, too, a 0 stands in the place of
-//! this bit. A new entry knows the lowest L + T bits of its position (44 at most, if it was stashed before). So the
-//! longer a table grows, the more it knows of new items: the rate of false positives hardly changes. (The idea is that
-//! of the Taffy cuckoo filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.)
+//! mod (T + 1) of the ring. The place of bit L is the *head* of the ring. Read around from the head, the ring holds the
+//! known bits of the position from bit L on, then a 1, then zeros. In a bucket that tells bit L, too, a 0 stands in the
+//! place of this bit. A new entry knows the lowest L + T bits of its position (44 at most, if it was stashed before).
+//! So the longer a table grows, the more it knows of new items: the rate of false positives hardly changes. (The idea
+//! is that of the Taffy cuckoo filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.)
 //!
 //! Rotated to the right by the head, the ring is a number v below a leading 1. An item with the position p is compared
 //! by u = (p XOR bucket) >> L, in which all bits that the bucket tells are 0. An entry *matches* the item (is an entry

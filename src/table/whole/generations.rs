@@ -4,7 +4,8 @@
 //! then, is in the table until the `advance` that begins generation n + N is called. When that call has returned, the
 //! entry is gone.
 //!
-//! The *clock* has the number of the present generation, and its *stamp*: the value of the entries of this generation.
+//! The *clock* ([`Clock`], one word, not the clock of the user) has the number of the present generation, and its
+//! *stamp*: the value of the entries of this generation.
 //!
 //! **Insert.** A stamp is read under the stripe under which it is stored. So a writer that stops before it has the
 //! stripe reads the stamp later. A writer that stops while it holds the stripe stops the next `advance`, which sweeps
