@@ -249,7 +249,7 @@ impl<B: Buckets> State<B> {
     /// Does the work of `clear`, while the caller holds the removal mutex. Calls `also` before any other thread can
     /// store again.
     fn clear_locked(&self, also: impl FnOnce()) {
-        self.turns.set_clearing(true);
+        let _clearing = self.turns.clearing();
         let mut splitting = self.shared.doubled.lock();
         let locked = self.lock_all();
         self.versions().bump_all();
@@ -271,7 +271,6 @@ impl<B: Buckets> State<B> {
         // insert an item and then look for another. SeqCst stores would do so, too, but take several times as long for
         // a whole table.
         fence(Ordering::SeqCst);
-        self.turns.set_clearing(false);
     }
 }
 

@@ -777,4 +777,33 @@ mod outside {
             assert_eq!(panicked, "the first");
         }
     }
+
+    /// Uses a filter when it is dropped, whatever is in it.
+    struct InsertsIntoAFilter(Filter);
+
+    impl Drop for InsertsIntoAFilter {
+        fn drop(&mut self) {
+            self.0.insert(&1).unwrap();
+            assert!(self.0.remove(&1));
+        }
+    }
+
+    #[test]
+    fn a_filter_is_usable_after_a_panic_out_of_a_clear() {
+        // loom panics at the last branch, which is in another place for each number.
+        for max_branches in 10..40 {
+            let clears = move || {
+                let mut builder = loom::model::Builder::new();
+                builder.max_branches = max_branches;
+                builder.check(|| {
+                    let user = InsertsIntoAFilter(filter_of(&[1, 2]));
+                    loop {
+                        user.0.clear();
+                        user.0.insert(&1).unwrap();
+                    }
+                });
+            };
+            std::thread::spawn(clears).join().expect_err("too many branches");
+        }
+    }
 }

@@ -40,6 +40,15 @@ use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 /// took its turn. With one lock for all threads, loom would explore in which order they lock it.
 type Published = [loom::sync::Mutex<()>; loom::MAX_THREADS];
 
+/// While it lives, a table is being cleared.
+pub(crate) struct Clearing<'a>(&'a AtomicBool);
+
+impl Drop for Clearing<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 pub(crate) struct Turns {
     /// `None` if the table was made while a panic unwinds.
     turn: Option<AtomicU64>,
@@ -182,9 +191,11 @@ impl Turns {
         StepsToStore { steps: Steps { turns: self, before_second: 1 }, storing }
     }
 
-    /// Sets whether a table is being cleared. Meanwhile only lookups get a turn.
-    pub(crate) fn set_clearing(&self, clearing: bool) {
-        self.clearing.store(clearing, Ordering::Relaxed);
+    /// Says that a table is being cleared, until the guard is dropped, also by a panic. Meanwhile only lookups get a
+    /// turn.
+    pub(crate) fn clearing(&self) -> Clearing<'_> {
+        self.clearing.store(true, Ordering::Relaxed);
+        Clearing(&self.clearing)
     }
 
     /// Takes a turn for an operation that takes locks and may store something. If it does, what this thread has done up

@@ -13,6 +13,8 @@ pub(crate) struct StepsToStore<'a>(PhantomData<&'a Turns>);
 
 pub(crate) struct Storing;
 
+pub(crate) struct Clearing;
+
 impl Turns {
     pub(crate) fn new() -> Self {
         Self
@@ -69,7 +71,9 @@ impl Turns {
     pub(crate) fn acquire_if(&self, _: impl FnOnce() -> bool) {}
 
     #[inline(always)]
-    pub(crate) fn set_clearing(&self, _: bool) {}
+    pub(crate) fn clearing(&self) -> Clearing {
+        Clearing
+    }
 
     #[inline(always)]
     pub(crate) fn read_each<R, A>(&self, read: R, _: impl Fn() -> R, _: impl Fn(R) -> A) -> R {
