@@ -928,6 +928,10 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     ///
     /// Those of `set_every`.
     ///
+    /// # Panics
+    ///
+    /// If `now` panics. Then the period is as it was.
+    ///
     /// # Examples
     ///
     /// ```

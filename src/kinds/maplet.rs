@@ -530,8 +530,9 @@ impl<L: Storage, S> Maplet<L, S> {
     ///
     /// The step from the old value to the new one is atomic, like
     /// [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update). If another thread changes the value
-    /// first, `new` is called again. No lock is held while `new` runs, so `new` may use the maplet. But it must not
-    /// change the values of `key`: `update` would call it again each time. Update only keys that were inserted, for the
+    /// first, `new` is called again. No lock is held while `new` runs, so `new` may look up in the maplet. But it must
+    /// not change, replace or remove a pair of this maplet, not even of another key: a key that collides with `key`
+    /// shares its pair, and `update` would call `new` again each time. Update only keys that were inserted, for the
     /// reason that [`replace`](Self::replace) gives.
     ///
     /// Reads the value as [`get`](Self::get) does, in nearly all cases without a lock. Then it waits, as `replace`
@@ -540,6 +541,10 @@ impl<L: Storage, S> Maplet<L, S> {
     /// # Errors
     ///
     /// Those of [`replace`](Self::replace). Then nothing has changed.
+    ///
+    /// # Panics
+    ///
+    /// If `new` panics. Then nothing has changed.
     ///
     /// # Examples
     ///
@@ -576,7 +581,7 @@ impl<L: Storage, S> Maplet<L, S> {
 
     /// Replaces a value of `key` by `new(value)`, as [`update`](Self::update) does, or inserts the value `first` if the
     /// key has none. Returns the value that was there before, or `Ok(None)` if the key had no value. To count keys,
-    /// call it once for each. As in `update`, `new` must not change the values of `key`.
+    /// call it once for each. As in `update`, `new` must not change the maplet, and may be called several times.
     ///
     /// The step is atomic, like `update` and [`insert_if_absent`](Self::insert_if_absent): if several threads count one
     /// key at the same time, exactly one of them inserts `first`, and no count is lost.
@@ -590,6 +595,10 @@ impl<L: Storage, S> Maplet<L, S> {
     /// # Errors
     ///
     /// Those of [`insert_if_absent`](Self::insert_if_absent), and those of `update`. Then nothing has changed.
+    ///
+    /// # Panics
+    ///
+    /// If `new` panics. Then nothing has changed.
     ///
     /// # Examples
     ///

@@ -186,7 +186,7 @@ pub struct Inner<L: Storage, V: Values, S> {
 // Keys are hashed and iterators are advanced before a lock is taken. So no code of the caller runs while a lock is held
 // or a path of kicks is half applied, and a panic in the caller's code leaves the table valid. (There are two
 // exceptions. The clock of an expiring filter runs under the mutex of the timer: see `Timer`. A global allocator runs
-// under other locks: if it writes to a filter, it may wait forever.)
+// under other locks: if it writes to a filter, or counts or copies, it may wait forever.)
 impl<L: Storage, V: Values, S: UnwindSafe> UnwindSafe for Inner<L, V, S> {}
 impl<L: Storage, V: Values, S: RefUnwindSafe> RefUnwindSafe for Inner<L, V, S> {}
 

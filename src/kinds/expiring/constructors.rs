@@ -156,11 +156,15 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// `now` must neither use the filter nor wait: at the end of an advance, other inserts wait for its result.
     ///
-    /// `now` must not panic. If it panics, the filter stays valid, but three things may happen:
+    /// `now` must not panic. If it panics, the filter stays valid, but some things may happen:
     ///
-    /// * Items of the insert that panicked may be stored, and nobody is told whether they were new.
+    /// * The call that panicked may have ended generations, also if it was an `advance`. Compare
+    ///   [`generation`](ExpiringCuckooFilter::generation) before you repeat the call.
+    /// * Items of an insert that panicked may be stored or not, and nobody is told whether they were new.
     /// * With [`every_items`](Self::every_items), a generation may get up to `items` new items more.
-    /// * Items that other threads insert during an advance may be forgotten too early, if `now` panics at its end.
+    /// * If `now` panics at the end of an advance, items that other threads have inserted during the advance may be
+    ///   forgotten too early. The next sweep may then follow at once, and
+    ///   [`longest_sweep`](crate::Stats::longest_sweep) may lack this one.
     ///
     /// `now` is a `fn`, so it cannot capture variables: let it read a `static`. Give each test a `static` of its own,
     /// or a `thread_local!` if only one thread uses the filter.
@@ -241,7 +245,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// # Panics
     ///
-    /// On `wasm32-unknown-unknown`, if [`every`](Self::every) is set without a [`clock`](Self::clock).
+    /// On `wasm32-unknown-unknown`, if [`every`](Self::every) is set without a [`clock`](Self::clock). And if the clock
+    /// panics, since this call reads it.
     ///
     /// # Examples
     ///
