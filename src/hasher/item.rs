@@ -43,6 +43,7 @@ use core::ptr;
 )]
 pub trait Item<S> {
     /// Returns the hash of this item.
+    #[must_use]
     fn hash_with(&self, hasher: &S) -> u64;
 }
 

@@ -680,6 +680,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
+    #[must_use]
     pub fn hash_of<Q: Item<S> + ?Sized>(&self, item: &Q) -> u64 {
         item.hash_with(&self.inner.hasher)
     }

@@ -1055,6 +1055,7 @@ impl<L: Storage, S> Maplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
+    #[must_use]
     pub fn hash_of<Q: Item<S> + ?Sized>(&self, key: &Q) -> u64 {
         key.hash_with(&self.inner.hasher)
     }

@@ -62,7 +62,7 @@ fn an_overlap_is_estimated_with_its_error() {
 /// assert_eq!(inconclusive_lookups, 0);
 /// ```
 #[non_exhaustive]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stats {
     /// The number of lookups ([`contains`](crate::CuckooFilter::contains) and its variants) that did not find the item
     /// and returned `true`, because the version of its fingerprint changed in every round. Counted since the filter was
