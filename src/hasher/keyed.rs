@@ -82,13 +82,13 @@ impl KeyedHashBuilder {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooFilter, KeyedHashBuilder, Prehashed};
+    /// use coucal::{CuckooFilter, KeyedHashBuilder, NoHasher, Prehashed};
     ///
     /// let hasher = KeyedHashBuilder::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
     /// let hash = hasher.hash_bytes(b"foobar");
     /// assert_eq!(hash, 0x9814_55db_d699_259b);
     ///
-    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, ());
+    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, NoHasher);
     /// filter.insert(&Prehashed(hash))?;
     /// # Ok::<(), coucal::Error>(())
     /// ```

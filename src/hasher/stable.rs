@@ -142,13 +142,13 @@ impl StableHashBuilder {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooFilter, StableHashBuilder, Prehashed};
+    /// use coucal::{CuckooFilter, NoHasher, Prehashed, StableHashBuilder};
     ///
     /// // stable_hash(0, b"foobar") in the Python of docs/format.md.
     /// let hash = StableHashBuilder::default().hash_bytes(b"foobar");
     /// assert_eq!(hash, 0xbe0c_d1e7_de41_2360);
     ///
-    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, ());
+    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, NoHasher);
     /// filter.insert(&Prehashed(hash))?;
     /// # Ok::<(), coucal::Error>(())
     /// ```
