@@ -223,12 +223,13 @@ pub enum Error {
     },
     /// No layout has the requested name. Or the filter grows, and the layout of this name cannot grow.
     ///
-    /// The message lists the names. [`AnyLayout::NAMES`](crate::AnyLayout::NAMES) has the names of all layouts.
+    /// Use one of the `names`, which the message lists, too.
     NoSuchLayout {
         /// Whether the filter grows.
         grows: bool,
-        /// The names that are allowed for such a filter.
-        names: Vec<&'static str>,
+        /// The names that are allowed for such a filter: [`AnyLayout::NAMES`](crate::AnyLayout::NAMES), or
+        /// [`AnyLayout::GROWING_NAMES`](crate::AnyLayout::GROWING_NAMES) if it grows.
+        names: &'static [&'static str],
     },
     /// The [figures](crate::Builder::figures) of a filter of fixed size were requested for more items than it holds.
     ///

@@ -396,6 +396,33 @@ impl LayoutId {
         if layout.encoding == encoding && layout.slots == slots { Some(found) } else { None }
     }
 
+    /// The names of the layouts whose tables can grow.
+    pub(crate) const GROWING_NAMES: &[&str] = &Self::growing_names::<{ Self::growing_count() }>();
+
+    /// Returns the number of layouts whose tables can grow.
+    const fn growing_count() -> usize {
+        let (mut count, mut n) = (0, 0);
+        while n < LAYOUTS.len() {
+            count += LAYOUTS[n].growth.is_some() as usize;
+            n += 1;
+        }
+        count
+    }
+
+    /// Returns the names of the `COUNT` layouts whose tables can grow.
+    const fn growing_names<const COUNT: usize>() -> [&'static str; COUNT] {
+        let mut names = [""; COUNT];
+        let (mut found, mut n) = (0, 0);
+        while n < LAYOUTS.len() {
+            if LAYOUTS[n].growth.is_some() {
+                names[found] = LAYOUTS[n].name;
+                found += 1;
+            }
+            n += 1;
+        }
+        names
+    }
+
     /// Returns all layouts, or only those whose tables can grow.
     pub(crate) fn of_tables(grow: bool) -> impl Iterator<Item = Self> {
         let suits = move |layout: &Self| !grow || layout.properties().growth.is_some();

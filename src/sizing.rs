@@ -391,7 +391,7 @@ pub(crate) fn layout_named(grows: bool, name: &str) -> Result<LayoutId, Error> {
 }
 
 fn no_such_layout(grows: bool) -> Error {
-    let names = LayoutId::of_tables(grows).map(LayoutId::name).collect();
+    let names = if grows { LayoutId::GROWING_NAMES } else { LayoutId::NAMES };
     Error::NoSuchLayout { grows, names }
 }
 

@@ -189,8 +189,8 @@ pub enum AnyLayout {}
 
 impl AnyLayout {
     /// The names of all layouts, in the order of the table of [`Layout`].
-    /// [`layout_named`](crate::Builder::layout_named) accepts them. (For a growing filter, it accepts the names of the
-    /// layouts that [can grow](GrowingLayout).) Use them in the help text of a program, for example.
+    /// [`layout_named`](crate::Builder::layout_named) accepts them. (For a growing filter, it accepts only
+    /// [`GROWING_NAMES`](Self::GROWING_NAMES).) Use them in the help text of a program, for example.
     ///
     /// # Examples
     ///
@@ -203,6 +203,20 @@ impl AnyLayout {
     /// }
     /// ```
     pub const NAMES: &'static [&'static str] = LayoutId::NAMES;
+
+    /// The names of the layouts that [can grow](GrowingLayout), in the order of [`NAMES`](Self::NAMES).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{AnyLayout, GrowableCuckooFilter};
+    ///
+    /// assert_eq!(AnyLayout::GROWING_NAMES, ["Fp12x5", "Fp16x4", "Fp21x3", "Fp32x2"]);
+    /// for name in AnyLayout::GROWING_NAMES {
+    ///     assert!(GrowableCuckooFilter::builder().layout_named(name).is_ok());
+    /// }
+    /// ```
+    pub const GROWING_NAMES: &'static [&'static str] = LayoutId::GROWING_NAMES;
 }
 
 impl Layout for AnyLayout {

@@ -351,8 +351,9 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self.with_layout()
     }
 
-    /// Sets the layout by its name, one of those that [can grow](GrowingLayout), if you know the name only at run time:
-    /// from a configuration, for example.
+    /// Sets the layout by its name, if you know the name only at run time: from a configuration, for example.
+    ///
+    /// [`AnyLayout::GROWING_NAMES`] has the names, those of the layouts that [can grow](GrowingLayout).
     ///
     /// # Errors
     ///

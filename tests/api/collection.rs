@@ -144,6 +144,8 @@ fn a_layout_by_its_name() {
         assert!(matches!(growing, Some(Error::NoSuchLayout { grows: true, .. })));
     }
     assert_eq!(AnyLayout::NAMES, LAYOUTS.map(|layout| layout.name));
+    let growing = LAYOUTS.into_iter().filter(|layout| layout.grows()).map(|layout| layout.name);
+    assert!(growing.eq(AnyLayout::GROWING_NAMES.iter().copied()));
     for layout in LAYOUTS {
         let filters = CuckooFilter::builder().growable();
         let maplets = CuckooMaplet::builder().value_bits(3).max_capacity(1000);
