@@ -356,10 +356,10 @@ pub enum Error {
     /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which accepts every layout. Filters of different layouts have no
     /// merge, and no other set operation.
     OtherLayout {
+        /// The layout of this filter.
+        layout: &'static str,
         /// The layout of the snapshot, or of the other filter.
         other: &'static str,
-        /// The layout of this filter.
-        filter: &'static str,
     },
     /// The items of the snapshot, or of the other filter, were hashed by another hasher, so lookups would miss them.
     ///
@@ -657,9 +657,9 @@ impl fmt::Display for Error {
             Self::OtherView { name, view } => {
                 write!(f, "the snapshot is of type {name}: open it with a {view}")
             }
-            Self::OtherLayout { other, filter } => write!(
+            Self::OtherLayout { layout, other } => write!(
                 f,
-                "the layout is {other} and not {filter}: to restore it, name {other} or AnyLayout in the type \
+                "the layout is {other} and not {layout}: to restore it, name {other} or AnyLayout in the type \
                  (filters of different layouts cannot be merged or compared)"
             ),
             Self::OtherHasher => f.write_str(

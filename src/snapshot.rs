@@ -465,8 +465,8 @@ impl<L: Storage, V: Values, S: ComparedHasher> Inner<L, V, S> {
             return Err(header.other_type());
         }
         if L::ONLY.is_some_and(|only| only != header.layout) {
-            let (other, filter) = (header.layout.name(), L::Layout::NAME);
-            return Err(Error::OtherLayout { other, filter });
+            let (layout, other) = (L::Layout::NAME, header.layout.name());
+            return Err(Error::OtherLayout { layout, other });
         }
         header.check_hasher(hasher)
     }
@@ -502,8 +502,8 @@ impl<L: Storage, V: Values, S: ComparedHasher> Inner<L, V, S> {
     fn check_alike(&self, other: &Self) -> Result<(), Error> {
         let [this, others] = [self, other].map(|filter| &filter.state);
         if this.layout() != others.layout() {
-            let [filter, other] = [this, others].map(|state| state.layout().name());
-            return Err(Error::OtherLayout { other, filter });
+            let [layout, other] = [this, others].map(|state| state.layout().name());
+            return Err(Error::OtherLayout { layout, other });
         }
         let [value_bits, other_bits] = [this, others].map(State::value_bits);
         if value_bits != other_bits {

@@ -111,7 +111,7 @@ fn messages_contain_their_numbers_and_names() {
         ),
         (Error::WrongLen { stated: 9, found: 8 }, "doubled entries) is 9"),
         (Error::WrongLen { stated: 9, found: 8 }, "8 were found: the checksums match"),
-        (Error::OtherLayout { other: "Fp16x4", filter: "Fp12x5" }, "is Fp16x4 and not Fp12x5"),
+        (Error::OtherLayout { layout: "Fp12x5", other: "Fp16x4" }, "is Fp16x4 and not Fp12x5"),
         (Error::OtherSize { slots: 9, other: 8 }, "fixed size with 9 and 8 slots"),
         (Error::MergedRateTooHigh { one_in: 33 }, "would be 1 in 33 when the filter is full"),
         (
@@ -185,7 +185,7 @@ fn the_advice_of_errors_of_restoring_works() {
     let [fixed, grown] = [fixed.as_bytes(), grown.as_bytes()];
     assert_eq!(refused::<Growable<Fp16x4>>(fixed), Error::OtherType { name: "CuckooFilter" });
     assert_eq!(refused::<Fixed<Fp16x4>>(grown), Error::OtherType { name: "GrowableCuckooFilter" });
-    let other_layout = Error::OtherLayout { other: "Fp16x4", filter: "Fp12x5" };
+    let other_layout = Error::OtherLayout { layout: "Fp12x5", other: "Fp16x4" };
     assert_eq!(refused::<Fixed<Fp12x5>>(fixed), other_layout);
     assert_eq!(refused::<Growable<Fp12x5>>(grown), other_layout);
     let other = StableHashBuilder::new(8);

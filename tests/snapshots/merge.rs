@@ -363,7 +363,7 @@ fn filters_that_differ_are_not_merged() {
     assert_eq!(one.merge(&other), Err(Error::OtherValueBits { value_bits: 1, other: 2 }));
 
     let [one, other] = ["Fp12x5", "Fp16x4"].map(|name| Layout::named(name).filter(1000));
-    let error = Error::OtherLayout { other: "Fp16x4", filter: "Fp12x5" };
+    let error = Error::OtherLayout { layout: "Fp12x5", other: "Fp16x4" };
     assert_eq!(one.merge(&other), Err(error));
     assert_eq!(filter.len(), 10);
 }
