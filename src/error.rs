@@ -12,6 +12,9 @@ use std::io;
 /// generations that are due, or ends some to make room. The table of a growing filter may have grown, for example if
 /// [`reserve`](crate::CuckooFilter::reserve) fails. Each method lists the errors that it returns.
 ///
+/// A release may add errors, and fields to errors: end a `match` with `_`, and the fields of an error with `..`. (Only
+/// [`Stopped`](Self::Stopped) and [`LengthMismatch`](Self::LengthMismatch) keep the fields that they have.)
+///
 /// # Examples
 ///
 /// ```
@@ -98,6 +101,7 @@ pub enum Error {
     /// The allocator could not provide the memory for a table or a snapshot.
     ///
     /// Free memory and try again, or build a smaller filter.
+    #[non_exhaustive]
     OutOfMemory {
         /// The size of the memory that could not be allocated, in bytes: that of a table, of a slab of a table that was
         /// to be added or read, or of a snapshot. It mostly does not include the
@@ -108,7 +112,11 @@ pub enum Error {
     /// than the [maximum](crate::Builder::snapshot_bytes).
     ///
     /// Raise the maximum. If you also gave a number of items, you can request fewer.
+    #[non_exhaustive]
     BudgetTooSmall {
+        /// The method of the builder that set the maximum: `memory_bytes` or `snapshot_bytes`. If both are too small:
+        /// `memory_bytes`.
+        budget: &'static str,
         /// The maximum number of bytes.
         bytes: usize,
         /// The number of bytes that the filter needs for the requested number of items. If no number was requested, the
@@ -116,6 +124,7 @@ pub enum Error {
         needed: usize,
     },
     /// The items need more than 2^44 slots, and no table has more.
+    #[non_exhaustive]
     CapacityOverflow {
         /// The requested number of items.
         capacity: usize,
@@ -127,6 +136,7 @@ pub enum Error {
     /// The requested false-positive rate is not between 0 and 1, both excluded.
     InvalidRate,
     /// The maximum capacity of a growing filter is less than its initial capacity.
+    #[non_exhaustive]
     MaxCapacityTooLow {
         /// The requested initial number of items.
         capacity: usize,
@@ -134,6 +144,7 @@ pub enum Error {
         max_capacity: usize,
     },
     /// The target load of a growing filter is too low or too high for its layout.
+    #[non_exhaustive]
     TargetLoadOutOfRange {
         /// The layout. If it is chosen at run time, a layout that could be chosen with another target load.
         layout: &'static str,
@@ -147,11 +158,13 @@ pub enum Error {
     /// Build the filter with the layout `other`, or let [`any_layout`](crate::Builder::any_layout) choose it. A growing
     /// filter has a lower rate at its maximum capacity if its initial capacity is larger, because it doubles less
     /// often.
+    #[non_exhaustive]
     RateOutOfReach {
-        /// When the filter is full, one in `one_in` absent items is a false positive of this layout, rounded down. If
-        /// no layout reaches the requested rate, `one_in` is that of the layout with the lowest rate. A filter of fixed
-        /// size is full at its capacity. A growing filter is full at its maximum capacity. Without one, it is full with
-        /// 2^40 items, or where growth ends because of long values.
+        /// The layout. If no layout reaches the requested rate: the layout with the lowest rate.
+        layout: &'static str,
+        /// When the filter is full, one in `one_in` absent items is a false positive of this layout, rounded down. A
+        /// filter of fixed size is full at its capacity. A growing filter is full at its maximum capacity. Without one,
+        /// it is full with 2^40 items, or where growth ends because of long values.
         one_in: u64,
         /// The smallest layout that reaches the rate, if any does.
         other: Option<&'static str>,
@@ -161,6 +174,7 @@ pub enum Error {
     /// Request between 1 and `max` [value bits](crate::Builder::value_bits), or build the maplet with the layout
     /// `other`. A growing maplet with neither a capacity nor a maximum stores only values with which [growth does not
     /// end early](crate::CuckooMaplet#layouts). With a capacity or a maximum, it stores longer values.
+    #[non_exhaustive]
     ValueBitsOutOfRange {
         /// The layout.
         layout: &'static str,
@@ -181,6 +195,7 @@ pub enum Error {
     ///
     /// Request between 1 and `max`, or use the layout `other`. For larger numbers, the two buckets of a key have room
     /// for less than half of its values: store the values elsewhere, and their location in the maplet.
+    #[non_exhaustive]
     ValuesPerKeyOutOfRange {
         /// The layout.
         layout: &'static str,
@@ -196,7 +211,10 @@ pub enum Error {
     /// Request between 2 and `max` [generations](crate::Builder::generations), or build the filter with the layout
     /// `other`. A growing filter with neither a capacity nor a maximum has room only for numbers of generations with
     /// which growth does not end early.
+    #[non_exhaustive]
     GenerationsOutOfRange {
+        /// The layout. `AnyLayout` if no layout was chosen, because the requested number is not between 2 and 256.
+        layout: &'static str,
         /// The requested number. 0 if none was requested.
         generations: u32,
         /// The greatest number in this layout, for a filter that grows or has a fixed size, as requested. 0 if the
@@ -215,6 +233,7 @@ pub enum Error {
     /// N - 1 of its N generations.
     ///
     /// Request [a number of items](crate::Builder::every_items) from 1 to `max`, which is at least 1.
+    #[non_exhaustive]
     ItemsPerGenerationOutOfRange {
         /// The requested number of new items of a generation.
         items: usize,
@@ -224,6 +243,7 @@ pub enum Error {
     /// No layout has the requested name. Or the filter grows, and the layout of this name cannot grow.
     ///
     /// Use one of the `names`, which the message lists, too.
+    #[non_exhaustive]
     NoSuchLayout {
         /// Whether the filter grows.
         grows: bool,
@@ -234,6 +254,7 @@ pub enum Error {
     /// The [figures](crate::Builder::figures) of a filter of fixed size were requested for more items than it holds.
     ///
     /// Request a larger [`capacity`](crate::Builder::capacity), or more [`memory_bytes`](crate::Builder::memory_bytes).
+    #[non_exhaustive]
     AboveCapacity {
         /// The requested number of items.
         wanted: usize,
@@ -243,6 +264,7 @@ pub enum Error {
     /// The growing filter would hold more items than its maximum capacity. Nothing has changed.
     ///
     /// Build a filter with a larger [`max_capacity`](crate::Builder::max_capacity).
+    #[non_exhaustive]
     AboveMaxCapacity {
         /// The requested number of items. For [`reserve`](crate::CuckooFilter::reserve), those in the filter are
         /// included; all copies of an item in the stash count as one.
@@ -251,6 +273,7 @@ pub enum Error {
         max_capacity: usize,
     },
     /// The reader of a snapshot failed.
+    #[non_exhaustive]
     Io {
         /// The kind of the reader's error.
         kind: io::ErrorKind,
@@ -269,6 +292,7 @@ pub enum Error {
     /// The snapshot has a version that this release does not read. It reads version 1.
     ///
     /// Read the snapshot with the release that wrote it, or with a newer release.
+    #[non_exhaustive]
     UnknownVersion {
         /// The version of the snapshot.
         version: u32,
@@ -276,6 +300,7 @@ pub enum Error {
     /// The snapshot is of a kind of filter that this release does not have.
     ///
     /// Read it with a newer release.
+    #[non_exhaustive]
     UnknownKind {
         /// The number of the kind. This release has the kinds 0 (a filter of fixed size), 1 (a growing filter), 2 and 3
         /// (the same two of maplets), 4 and 5 (the same two of expiring filters), 8 and 10 (a filter and a maplet of
@@ -285,6 +310,7 @@ pub enum Error {
     /// The snapshot is of a layout that this release does not have for filters of this kind.
     ///
     /// Read it with a newer release.
+    #[non_exhaustive]
     UnknownLayout {
         /// The number of the encoding of a word. This release has 0 (packed) and 1 (semi-sorted).
         encoding: u8,
@@ -302,11 +328,13 @@ pub enum Error {
     /// This error, [`InvalidWord`](Self::InvalidWord), [`InvalidEntry`](Self::InvalidEntry) and
     /// [`WrongLen`](Self::WrongLen) mean that the checksums are right: the error is in the program that wrote the
     /// bytes, and another copy of the bytes does not help.
+    #[non_exhaustive]
     ImpossibleTable {
         /// The number of words that the header states.
         words: u64,
     },
     /// A bucket contains a word that is impossible in this bucket.
+    #[non_exhaustive]
     InvalidWord {
         /// The number of the bucket.
         bucket: usize,
@@ -314,12 +342,14 @@ pub enum Error {
     /// An entry after the words is impossible in this table, or is not in order. The entries after the words are those
     /// of the [stash](crate#the-stash), then the list of [doubled](crate::growth#doubled-entries) entries, and
     /// last, in the snapshot of an [expiring filter](crate::ExpiringCuckooFilter), the generations.
+    #[non_exhaustive]
     InvalidEntry {
         /// The number of entries before it. The generations count as the last entry.
         entry: usize,
     },
     /// The header does not state the right number of slots in use, of copies in the stash, or of
     /// [doubled](crate::growth#doubled-entries) entries.
+    #[non_exhaustive]
     WrongLen {
         /// The number in the header.
         stated: usize,
@@ -328,6 +358,7 @@ pub enum Error {
     },
     /// There are bytes after the end of the snapshot. ([`restore`](crate::CuckooFilter::restore) does not return this
     /// error: it leaves such bytes in the reader.)
+    #[non_exhaustive]
     TrailingBytes {
         /// The number of these bytes.
         bytes: usize,
@@ -336,6 +367,7 @@ pub enum Error {
     /// those of fixed size and those that grow.)
     ///
     /// Restore it as the type `name`.
+    #[non_exhaustive]
     OtherType {
         /// The name of the type of the snapshot, whatever its layout: `GrowableCuckooMaplet`, for example.
         name: &'static str,
@@ -344,6 +376,7 @@ pub enum Error {
     /// those of maplets and expiring filters.
     ///
     /// Open it with the view `view`.
+    #[non_exhaustive]
     OtherView {
         /// The name of the type of the snapshot, whatever its layout.
         name: &'static str,
@@ -355,6 +388,7 @@ pub enum Error {
     /// To restore it, name its layout in the type of the filter, or restore an
     /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which accepts every layout. Filters of different layouts have no
     /// merge, and no other set operation.
+    #[non_exhaustive]
     OtherLayout {
         /// The layout of this filter.
         layout: &'static str,
@@ -373,6 +407,7 @@ pub enum Error {
     ///
     /// Build both for the same capacity, and for the same [values per key](crate::Builder::values_per_key) or [copies
     /// per item](crate::Builder::copies_per_item), if set.
+    #[non_exhaustive]
     OtherSize {
         /// The number of slots of this filter.
         slots: usize,
@@ -392,6 +427,7 @@ pub enum Error {
     /// If you want to merge filters, build each of them with the [capacity](crate::Builder::capacity) of all of them
     /// together. Then growing filters store enough bits of each item, and a filter of fixed size holds no more items
     /// than it was built for.
+    #[non_exhaustive]
     MergedRateTooHigh {
         /// When the filter is full, one in `one_in` absent items would be a false positive, rounded down.
         one_in: u64,
@@ -399,6 +435,7 @@ pub enum Error {
     /// The two maplets to be merged have values of different lengths.
     ///
     /// Build both with the same [value bits](crate::Builder::value_bits).
+    #[non_exhaustive]
     OtherValueBits {
         /// The number of bits per value in this maplet.
         value_bits: u32,
@@ -482,11 +519,11 @@ impl fmt::Display for Error {
                 f,
                 "the allocator could not provide {bytes} bytes: free memory and try again, or build a smaller filter"
             ),
-            Self::BudgetTooSmall { bytes, needed } => {
+            Self::BudgetTooSmall { budget, bytes, needed } => {
+                let what = if *budget == "snapshot_bytes" { "a snapshot of this filter" } else { "this filter" };
                 write!(
                     f,
-                    "a budget of {bytes} bytes is too small: this filter needs {needed}, so raise `memory_bytes` or \
-                     `snapshot_bytes`"
+                    "a budget of {bytes} bytes is too small: {what} needs {needed}, so raise `{budget}`"
                 )
             }
             Self::CapacityOverflow { capacity } => write!(
@@ -509,12 +546,12 @@ impl fmt::Display for Error {
                 f,
                 "the `target_load` of a growing filter in {layout} must lie between 0.{min:03} and 0.{max:03}"
             ),
-            Self::RateOutOfReach { one_in, other: Some(other) } => write!(
+            Self::RateOutOfReach { layout, one_in, other: Some(other) } => write!(
                 f,
-                "this layout has a false-positive rate of 1 in {one_in} when the filter is full, more than was \
+                "{layout} has a false-positive rate of 1 in {one_in} when the filter is full, more than was \
                  requested: {other} reaches the rate, so call `layout::<{other}>` or `any_layout`"
             ),
-            Self::RateOutOfReach { one_in, other: None } => write!(
+            Self::RateOutOfReach { one_in, other: None, .. } => write!(
                 f,
                 "no layout has a lower false-positive rate than 1 in {one_in} when the filter is full, and a lower \
                  rate was requested: request 1 in {one_in}, or a smaller filter"
@@ -562,12 +599,20 @@ impl fmt::Display for Error {
             Self::GenerationsOutOfRange { generations: 0, .. } => f.write_str(
                 "an expiring filter needs the number of its generations: call `generations`",
             ),
-            Self::GenerationsOutOfRange { generations, max, other } => {
-                match max {
-                    0 => f.write_str("without a `capacity` or a `max_capacity`, this layout has no room for generations: ")?,
+            Self::GenerationsOutOfRange { layout, generations, max, other } => {
+                match (max, other) {
+                    (0, _) => write!(
+                        f,
+                        "without a `capacity` or a `max_capacity`, {layout} has no room for generations: "
+                    )?,
+                    (_, None) => write!(
+                        f,
+                        "an expiring filter may have 2 to {max} generations, and {generations} were requested: "
+                    )?,
                     _ => write!(
                         f,
-                        "this expiring filter may have 2 to {max} generations, and {generations} were requested: "
+                        "an expiring filter in {layout} may have 2 to {max} generations, and {generations} were \
+                         requested: "
                     )?,
                 }
                 match other {
@@ -748,4 +793,110 @@ impl From<Stopped> for Error {
 /// Checks that a batch has one answer per item.
 pub(crate) fn check_lengths(items: usize, answers: usize) -> Result<(), Error> {
     if items == answers { Ok(()) } else { Err(Error::LengthMismatch { items, answers }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Errors with fields: other crates cannot make them.
+    #[test]
+    fn messages_contain_their_numbers_and_names() {
+        let other = Some("Fp21x3");
+        let bits = |value_bits, other| Error::ValueBitsOutOfRange {
+            layout: "Fp16x4",
+            value_bits,
+            max: 10,
+            max_with_end: 10,
+            other,
+        };
+        let generations = |layout, generations, max, other| Error::GenerationsOutOfRange {
+            layout,
+            generations,
+            max,
+            other,
+        };
+        let per_key = |values_per_key, max, other| {
+            let layout = "Fp32x2";
+            Error::ValuesPerKeyOutOfRange { layout, values_per_key, max, other }
+        };
+        let rate = |other| Error::RateOutOfReach { layout: "Fp16x4", one_in: 33, other };
+        let budget = |budget| Error::BudgetTooSmall { budget, bytes: 9, needed: 99 };
+        let all = [
+            (Error::MaxCapacityTooLow { capacity: 9, max_capacity: 8 }, "from 9 items to 8:"),
+            (
+                Error::TargetLoadOutOfRange { layout: "Fp16x4", min: 90, max: 870 },
+                "in Fp16x4 must lie between 0.090 and 0.870",
+            ),
+            (
+                rate(other),
+                "Fp16x4 has a false-positive rate of 1 in 33 when the filter is full, more than",
+            ),
+            (rate(other), ": Fp21x3 reaches the rate, so call `layout::<Fp21x3>` or"),
+            (rate(None), "no layout has a lower"),
+            (
+                bits(12, other),
+                "in Fp16x4 stores values of at most 10 bits, and 12 were requested: Fp2",
+            ),
+            (bits(30, None), "10 bits, and 30 were requested: no layout stores them"),
+            (
+                Error::ValueBitsOutOfRange {
+                    layout: "Fp32x2",
+                    value_bits: 21,
+                    max: 20,
+                    max_with_end: 23,
+                    other: None,
+                },
+                "without an end in Fp32x2 stores values of at most 20 bits, and 21 were requested: with a \
+                 `capacity` or a `max_capacity`, Fp32x2 stores up to 23",
+            ),
+            (
+                budget("memory_bytes"),
+                "of 9 bytes is too small: this filter needs 99, so raise `memory_bytes`",
+            ),
+            (
+                budget("snapshot_bytes"),
+                "a snapshot of this filter needs 99, so raise `snapshot_bytes`",
+            ),
+            (bits(0, None), "a maplet needs the length of its values"),
+            (per_key(9, 8, other), "in Fp32x2 has room for 1 to 8 values per key"),
+            (per_key(9, 8, other), "and 9 were requested: Fp21x3 has room for them, so call"),
+            (per_key(3, 1, None), "that grows is not built for 3 values per key"),
+            (generations("AnyLayout", 0, 256, None), "needs the number of its generations"),
+            (
+                generations("Fp8x8", 16, 8, Some("Fp9x7")),
+                "in Fp8x8 may have 2 to 8 generations, and 16 were requested: Fp9x7 has",
+            ),
+            (
+                generations("AnyLayout", 300, 256, None),
+                "an expiring filter may have 2 to 256 generations",
+            ),
+            (
+                generations("Fp12x5", 2, 0, Some("Fp16x4")),
+                "`max_capacity`, Fp12x5 has no room for generations: Fp16x4 has",
+            ),
+            (
+                Error::AboveMaxCapacity { wanted: 9, max_capacity: 8 },
+                "grows to 8 items, and room for 9",
+            ),
+            (Error::AboveCapacity { wanted: 9, capacity: 8 }, "for 8 items has no figures for 9:"),
+            (
+                Error::UnknownLayout { encoding: 9, fingerprint_bits: 16, slots: 4 },
+                "4 fingerprints of 16 bits in a bucket, in encoding 9",
+            ),
+            (Error::WrongLen { stated: 9, found: 8 }, "doubled entries) is 9"),
+            (Error::WrongLen { stated: 9, found: 8 }, "8 were found: the checksums match"),
+            (Error::OtherLayout { layout: "Fp12x5", other: "Fp16x4" }, "is Fp16x4 and not Fp12x5"),
+            (Error::OtherSize { slots: 9, other: 8 }, "fixed size with 9 and 8 slots"),
+            (Error::MergedRateTooHigh { one_in: 33 }, "would be 1 in 33 when the filter is full"),
+            (
+                Error::OtherView { name: "CuckooMaplet", view: "CuckooMapletView" },
+                "is of type CuckooMaplet: open it with a CuckooMapletView",
+            ),
+            (Error::OtherValueBits { value_bits: 6, other: 7 }, "values of 6 and of 7 bits"),
+        ];
+        for (error, part) in all {
+            assert!(error.to_string().contains(part), "{error}, without {part:?}");
+        }
+    }
 }

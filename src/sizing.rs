@@ -169,7 +169,8 @@ impl Sizing {
         // If only the target load prevents it, the error still names the layout that reaches the rate.
         let with_other_load = Request { target_load: None, ..request };
         let smallest = Self::smallest(request).or_else(|_| Self::smallest(with_other_load))?;
-        Err(Error::RateOutOfReach { one_in: one_in(reached), other: Some(smallest.layout.name()) })
+        let (layout, other) = (layout.name(), Some(smallest.layout.name()));
+        Err(Error::RateOutOfReach { layout, one_in: one_in(reached), other })
     }
 
     /// Returns the sizing of the layout with the smallest table, its stash included, that reaches the rate. Without a
@@ -195,7 +196,8 @@ impl Sizing {
         if request.rate.is_none() {
             return Ok(sizing);
         }
-        Err(Error::RateOutOfReach { one_in: one_in(sizing.rate(request)), other: None })
+        let (layout, one_in) = (sizing.layout.name(), one_in(sizing.rate(request)));
+        Err(Error::RateOutOfReach { layout, one_in, other: None })
     }
 
     /// Returns the memory of the buckets, in bits. With [`values_per_key`](Request::values_per_key), it includes the
@@ -538,7 +540,7 @@ mod tests {
         }
         let error = Sizing::smallest(fixed(1 << 20, Some(1e-12))).err();
         let one_in = one_in(rate_of(Fp32x2, fixed(1 << 20, None)));
-        let expected = Error::RateOutOfReach { one_in, other: None };
+        let expected = Error::RateOutOfReach { layout: "Fp32x2", one_in, other: None };
         assert_eq!(error, Some(expected));
     }
 
@@ -547,15 +549,16 @@ mod tests {
     fn an_error_names_the_layout_that_does() {
         let error = Sizing::within(Fp8x8, fixed(10_000, Some(0.0001))).err().unwrap();
         let reached = one_in(rate_of(Fp8x8, fixed(10_000, None)));
-        let layout = Some("SemiSorted17x4");
-        assert_eq!(error, Error::RateOutOfReach { one_in: reached, other: layout });
+        let other = Some("SemiSorted17x4");
+        assert_eq!(error, Error::RateOutOfReach { layout: "Fp8x8", one_in: reached, other });
         assert!(error.to_string().contains(": SemiSorted17x4 reaches the rate, "), "{error}");
         assert!(Sizing::within(SemiSorted17x4, fixed(10_000, Some(0.0001))).is_ok());
 
         // If no layout can, the error states the lowest rate of all layouts.
         let error = Sizing::within(Fp16x4, fixed(10_000, Some(1e-12))).err();
         let one_in = one_in(rate_of(Fp32x2, fixed(10_000, None)));
-        assert_eq!(error, Some(Error::RateOutOfReach { one_in, other: None }));
+        let layout = "Fp32x2";
+        assert_eq!(error, Some(Error::RateOutOfReach { layout, one_in, other: None }));
     }
 
     /// The smallest table keeps its rate with two buckets full of items, also if it is built for fewer.
@@ -1028,7 +1031,7 @@ mod tests {
             };
             for layout in LayoutId::of_tables(true) {
                 let Err(error) = reaches(layout, rate) else { continue };
-                let Error::RateOutOfReach { one_in, other: named } = error else {
+                let Error::RateOutOfReach { one_in, other: named, .. } = error else {
                     panic!("{layout:?}: {error:?}")
                 };
                 let better = 1.0 / one_in as f64;

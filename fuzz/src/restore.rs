@@ -1,8 +1,7 @@
 //! Bytes of snapshots, valid or not: what is restored is then used.
 
 use arbitrary::{Arbitrary, Unstructured};
-use coucal::Error;
-use coucal_reference::format::{self, HEADER, at, number, put};
+use coucal_reference::format::{self, HEADER, ReadError, at, number, put};
 use coucal_reference::{Kind, Modelled, Subject, hash, judged, keys};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -47,7 +46,7 @@ impl Mutation {
                 // The slots come first.
                 for field in [at::OCCUPIED, at::COPIES, at::DOUBLED] {
                     format::seal(bytes);
-                    if let Err(Error::WrongLen { stated, found }) = format::read(bytes)
+                    if let Err(ReadError::WrongLen { stated, found }) = format::read(bytes)
                         && number(bytes, field) == stated as u64
                     {
                         put(bytes, field, found as u64);

@@ -43,6 +43,65 @@ pub mod at {
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// An error of reading, as `coucal::Error` names it. No other crate can make an `Error` with fields, since fields may be
+/// added to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    Truncated,
+    NotASnapshot,
+    UnknownVersion {
+        version: u32,
+    },
+    UnknownKind {
+        kind: u8,
+    },
+    UnknownLayout {
+        encoding: u8,
+        fingerprint_bits: u8,
+        slots: u8,
+    },
+    Damaged,
+    ImpossibleTable {
+        words: u64,
+    },
+    InvalidWord {
+        bucket: usize,
+    },
+    InvalidEntry {
+        entry: usize,
+    },
+    WrongLen {
+        stated: usize,
+        found: usize,
+    },
+    TrailingBytes {
+        bytes: usize,
+    },
+    /// An error that this reader does not return.
+    Other(Error),
+}
+
+impl From<Error> for ReadError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Truncated => Self::Truncated,
+            Error::NotASnapshot => Self::NotASnapshot,
+            Error::UnknownVersion { version, .. } => Self::UnknownVersion { version },
+            Error::UnknownKind { kind, .. } => Self::UnknownKind { kind },
+            Error::UnknownLayout { encoding, fingerprint_bits, slots, .. } => {
+                Self::UnknownLayout { encoding, fingerprint_bits, slots }
+            }
+            Error::Damaged => Self::Damaged,
+            Error::ImpossibleTable { words, .. } => Self::ImpossibleTable { words },
+            Error::InvalidWord { bucket, .. } => Self::InvalidWord { bucket },
+            Error::InvalidEntry { entry, .. } => Self::InvalidEntry { entry },
+            Error::WrongLen { stated, found, .. } => Self::WrongLen { stated, found },
+            Error::TrailingBytes { bytes, .. } => Self::TrailingBytes { bytes },
+            error => Self::Other(error),
+        }
+    }
+}
+
 /// What all entries of an item have in common: the fingerprint or the core, and of the even one of its positions
 /// the bits that every entry knows.
 pub type Class = (u64, u64);
@@ -473,55 +532,55 @@ fn contents(header: &[u8], kind: u8, grows: bool, layout: Layout) -> Option<Cont
 }
 
 /// All that the bytes of a snapshot say, or what is wrong first.
-pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
+pub fn read(bytes: &[u8]) -> Result<Contents, ReadError> {
     if bytes[..bytes.len().min(8)] != b"\x89coucal\n"[..bytes.len().min(8)] {
-        return Err(Error::NotASnapshot);
+        return Err(ReadError::NotASnapshot);
     }
     // Of another version, the header may be shorter.
     if let Some(version) = bytes.get(at::VERSION..).and_then(<[u8]>::first_chunk)
         && *version != [1, 0, 0, 0]
     {
-        return Err(Error::UnknownVersion { version: u32::from_le_bytes(*version) });
+        return Err(ReadError::UnknownVersion { version: u32::from_le_bytes(*version) });
     }
-    let header = bytes.get(..HEADER).ok_or(Error::Truncated)?;
+    let header = bytes.get(..HEADER).ok_or(ReadError::Truncated)?;
     if number(header, at::CHECKSUM) != xxh3_64(&header[..at::CHECKSUM]) {
-        return Err(Error::Damaged);
+        return Err(ReadError::Damaged);
     }
     let kind = header[at::KIND];
     if kind > 5 && ![ROOMY, ROOMY + 2].contains(&kind) {
-        return Err(Error::UnknownKind { kind });
+        return Err(ReadError::UnknownKind { kind });
     }
     let (grows, expires) = (kind % 2 == 1, kind % ROOMY >= 4);
     let shape @ [encoding, fingerprint_bits, slots] =
         [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
     let layout = Layout::of_shape(shape).filter(|layout| !grows || layout.grows());
-    let layout = layout.ok_or(Error::UnknownLayout { encoding, fingerprint_bits, slots })?;
+    let layout = layout.ok_or(ReadError::UnknownLayout { encoding, fingerprint_bits, slots })?;
     let words = number(header, at::WORDS);
     let mut contents =
-        contents(header, kind, grows, layout).ok_or(Error::ImpossibleTable { words })?;
+        contents(header, kind, grows, layout).ok_or(ReadError::ImpossibleTable { words })?;
     let end_of_words = usize::try_from(words).expect("64 bits") * 8 + HEADER;
     let bytes_of = |number, each| usize::try_from(number).expect("64 bits").saturating_mul(each);
     let end_of_stash = end_of_words + bytes_of(contents.stashed, PAIR);
     let end_of_doubled = end_of_stash.saturating_add(bytes_of(contents.doubled_values, COUNTED));
     let end = end_of_doubled.saturating_add(if expires { PAIR } else { 0 });
     if bytes.len() < end.saturating_add(8) {
-        return Err(Error::Truncated);
+        return Err(ReadError::Truncated);
     }
     if number(bytes, end) != xxh3_64(&bytes[..end]) {
-        return Err(Error::Damaged);
+        return Err(ReadError::Damaged);
     }
     let mut values_end = 1 << contents.geometry.value_bits;
     if expires {
         let numbers = [0, 8].map(|at| number(bytes, end_of_doubled + at));
         let generations = Generations::read(numbers, contents.geometry.value_bits);
         let at = contents.stashed as usize + contents.doubled_values as usize;
-        values_end = generations.ok_or(Error::InvalidEntry { entry: at })?.count;
+        values_end = generations.ok_or(ReadError::InvalidEntry { entry: at })?.count;
         contents.generations = generations;
     }
     let has_value = |&(_, value, _): &Entry| value < values_end;
     let mut found = 0;
     for (bucket, word) in bytes[HEADER..end_of_words].chunks(8).enumerate() {
-        let invalid = || Error::InvalidWord { bucket };
+        let invalid = || ReadError::InvalidWord { bucket };
         for slot in fingerprints(number(word, 0), layout).ok_or_else(invalid)? {
             let entry = contents.geometry.read_slot(slot, bucket as u64, words);
             let entry = entry.filter(has_value).ok_or_else(invalid)?;
@@ -536,7 +595,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
         let order = (lowest(rest, 39) >> 32, position, lowest(rest, 32));
         let read = contents.geometry.read_stashed(position, rest, words);
         let read = read.filter(has_value).filter(|_| last < Some(order));
-        let entry = read.ok_or(Error::InvalidEntry { entry: at })?;
+        let entry = read.ok_or(ReadError::InvalidEntry { entry: at })?;
         *contents.copies.entry(entry).or_default() += (rest >> 39) as usize;
         stashed_copies += rest >> 39;
         last = Some(order);
@@ -551,7 +610,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
         let is_possible =
             copies > 0 && its_entries <= copies && entries <= contents.occupied + contents.stashed;
         if !(is_new && is_possible) {
-            return Err(Error::InvalidEntry { entry: contents.stashed as usize + at });
+            return Err(ReadError::InvalidEntry { entry: contents.stashed as usize + at });
         }
         contents.doubled_of.insert(value as Value, [copies, its_entries]);
         last = Some(value);
@@ -562,11 +621,11 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Error> {
         (contents.doubled, doubled),
     ] {
         if stated != found {
-            return Err(Error::WrongLen { stated: stated as usize, found: found as usize });
+            return Err(ReadError::WrongLen { stated: stated as usize, found: found as usize });
         }
     }
     if bytes.len() > end + 8 {
-        return Err(Error::TrailingBytes { bytes: bytes.len() - end - 8 });
+        return Err(ReadError::TrailingBytes { bytes: bytes.len() - end - 8 });
     }
     Ok(contents)
 }

@@ -1480,7 +1480,7 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     /// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
     /// let bytes = filter.snapshot()?.into_bytes();
     /// let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7));
-    /// assert!(matches!(restored, Err(Error::OtherType { name: "CuckooFilter" })));
+    /// assert!(matches!(restored, Err(Error::OtherType { name: "CuckooFilter", .. })));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {

@@ -132,14 +132,17 @@ impl Asked {
                 self.rate.is_some_and(|rate| rate < 1.0 / one_in as f64)
             }
             Error::TargetLoadOutOfRange { .. } => self.target_load.is_some(),
-            Error::MaxCapacityTooLow { capacity, max_capacity } => {
+            Error::MaxCapacityTooLow { capacity, max_capacity, .. } => {
                 self.capacity == Some(capacity) && self.max_capacity == Some(max_capacity)
             }
-            Error::CapacityOverflow { capacity } => {
+            Error::CapacityOverflow { capacity, .. } => {
                 [self.capacity, self.max_capacity].contains(&Some(capacity))
             }
-            Error::BudgetTooSmall { bytes, needed } => {
-                [self.memory, self.snapshot_bytes].contains(&Some(bytes)) && needed > bytes
+            Error::BudgetTooSmall { budget: "memory_bytes", bytes, needed, .. } => {
+                self.memory == Some(bytes) && needed > bytes
+            }
+            Error::BudgetTooSmall { budget: "snapshot_bytes", bytes, needed, .. } => {
+                self.snapshot_bytes == Some(bytes) && needed > bytes
             }
             Error::ValueBitsOutOfRange { value_bits, .. } => self.value_bits == Some(value_bits),
             Error::ValuesPerKeyOutOfRange { values_per_key, max, .. } => {
@@ -361,12 +364,14 @@ fn figures_are_those_of_what_is_built() {
         for most in [0, 1, 10, 1000, 30_000] {
             let (figures, built) = (figures_of(kind, most, None), kind.build(0, most));
             let [new, full] = [0, most].map(|items| figures(items).unwrap());
-            let above = if kind.grows {
-                Error::AboveMaxCapacity { wanted: most + 1, max_capacity: most }
-            } else {
-                Error::AboveCapacity { wanted: most + 1, capacity: most }
+            let (grows, wanted, holds) = match figures(most + 1) {
+                Err(Error::AboveMaxCapacity { wanted, max_capacity, .. }) => {
+                    (true, wanted, max_capacity)
+                }
+                Err(Error::AboveCapacity { wanted, capacity, .. }) => (false, wanted, capacity),
+                other => panic!("{other:?}"),
             };
-            assert_eq!(figures(most + 1), Err(above));
+            assert_eq!((grows, wanted, holds), (kind.grows, most + 1, most));
             let contents = built.contents();
             assert_eq!((new.layout_name, new.max_capacity), (kind.layout.name, most));
             assert_eq!(
@@ -485,7 +490,8 @@ fn a_budget_is_used_up() {
                     let one_more = figures_of(kind, capacity + 1, None)(0).unwrap();
                     assert!(one_more.memory_bytes > bytes, "{kind:?} in {bytes}: {capacity}");
                 }
-                Err(Error::BudgetTooSmall { bytes: asked, needed }) => {
+                Err(Error::BudgetTooSmall { budget, bytes: asked, needed, .. }) => {
+                    assert_eq!(budget, "memory_bytes");
                     assert!(asked == bytes && needed > bytes && bytes < 100_000, "{needed}");
                     assert_eq!(
                         [needed - 1, needed].map(|least| within(least)(0).is_ok()),
@@ -524,7 +530,9 @@ fn a_budget_is_used_up() {
     let within = none.clone().memory_bytes(1 << 20).figures(0).unwrap();
     assert_eq!(within.memory_bytes, none.figures(0).unwrap().memory_bytes);
     let error = CuckooFilter::builder().snapshot_bytes(100).figures(0).unwrap_err();
-    assert!(matches!(error, Error::BudgetTooSmall { bytes: 100, .. }), "{error:?}");
+    let is_named =
+        matches!(error, Error::BudgetTooSmall { budget: "snapshot_bytes", bytes: 100, .. });
+    assert!(is_named && error.to_string().contains("raise `snapshot_bytes`"), "{error:?}");
     // For a growing filter, the maximum follows from the budget, also if growth begins with a capacity.
     for first in [0, 1000, 100_000] {
         let builder = || CuckooFilter::builder().capacity(first);

@@ -1,7 +1,7 @@
 //! Keys with several values, and items with several copies, in tables that are built for them.
 
 use coucal::{CuckooMaplet, Error, Figures};
-use coucal_reference::format::{ROOMY, at, forged, number, put};
+use coucal_reference::format::{ROOMY, ReadError, at, forged, number, put};
 use coucal_reference::judged;
 
 use crate::common::{Item, LAYOUTS, Layout, Subject, default_layout, hashes, scatter, usually};
@@ -107,7 +107,7 @@ fn a_table_for_several_values_is_restored(layout: Layout) {
                 put(bytes, at::MAX_CAPACITY, capacities[1]);
             });
             let error = judged(&other).err();
-            assert!(matches!(error, Some(Error::ImpossibleTable { .. })), "{error:?}");
+            assert!(matches!(error, Some(ReadError::ImpossibleTable { .. })), "{error:?}");
         }
         for kind in 0..=u8::MAX {
             let other = forged(&bytes, |bytes| bytes[at::KIND] = kind);

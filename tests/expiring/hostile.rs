@@ -1,7 +1,7 @@
 //! Snapshots of expiring filters: the bytes, and hostile snapshots.
 
 use coucal::{CuckooMapletView, Error, Prehashed, Storage};
-use coucal_reference::format::{self, HEADER, PAIR, forged, number, put};
+use coucal_reference::format::{self, HEADER, PAIR, ReadError, forged, number, put};
 use coucal_reference::{HASHER, LAYOUTS, Layout, hashes, judged, random};
 use rand::RngExt;
 
@@ -40,7 +40,7 @@ fn filled<L: Storage>(seen: &Seen<L>, items: usize, part: usize) -> Vec<u8> {
     seen.snapshot().unwrap().into_bytes()
 }
 
-fn fault(bytes: &[u8]) -> Option<Error> {
+fn fault(bytes: &[u8]) -> Option<ReadError> {
     judged(bytes).err()
 }
 
@@ -58,7 +58,7 @@ fn hostile_generations() {
         let entry = (contents.stashed + contents.doubled_values) as usize;
         let generations = u64::from(contents.generations.unwrap().count);
         assert_eq!(number(&bytes, place), generations);
-        let wrong = Some(Error::InvalidEntry { entry });
+        let wrong = Some(ReadError::InvalidEntry { entry });
         let of_bits = 1_u64 << contents.geometry.value_bits;
         for count in [0, 1, of_bits / 2, of_bits + 1, 257, 1 << 32, (1 << 32) + 2, u64::MAX] {
             let hostile = forged(&bytes, |bytes| put(bytes, place, count));
@@ -92,7 +92,7 @@ fn hostile_stamps() {
     for stamp in 0..4_u64 {
         let word = number(&bytes, place) & 0x3fff | stamp << 14;
         let hostile = forged(&bytes, |bytes| put(bytes, place, word));
-        assert_eq!(fault(&hostile), (stamp == 3).then_some(Error::InvalidWord { bucket }));
+        assert_eq!(fault(&hostile), (stamp == 3).then_some(ReadError::InvalidWord { bucket }));
     }
 }
 
@@ -116,10 +116,10 @@ fn changed_bytes() {
             assert!(fault(&damaged).is_some());
         }
         for len in (0..bytes.len()).step_by(31).chain([place, place + 8, bytes.len() - 1]) {
-            assert_eq!(fault(&bytes[..len]), Some(Error::Truncated));
+            assert_eq!(fault(&bytes[..len]), Some(ReadError::Truncated));
         }
         let longer = [&bytes[..], &[0]].concat();
-        assert_eq!(fault(&longer), Some(Error::TrailingBytes { bytes: 1 }));
+        assert_eq!(fault(&longer), Some(ReadError::TrailingBytes { bytes: 1 }));
     }
 }
 

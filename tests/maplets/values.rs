@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::Error;
-use coucal_reference::format::{at, forged, number, put};
+use coucal_reference::format::{ReadError, at, forged, number, put};
 use coucal_reference::judged;
 use rand::RngExt;
 
@@ -297,9 +297,9 @@ fn hostile_numbers_of_doubled_entries(layout: Layout) {
     };
     let stashed = number(&saved, at::STASHED) as usize;
     let top = u64::from(largest(value_bits));
-    let is_invalid = |at: usize| Some(Error::InvalidEntry { entry: stashed + at });
-    let impossible = || Some(Error::ImpossibleTable { words: number(&saved, at::WORDS) });
-    let wrong = |stated, found| Some(Error::WrongLen { stated, found });
+    let is_invalid = |at: usize| Some(ReadError::InvalidEntry { entry: stashed + at });
+    let impossible = || Some(ReadError::ImpossibleTable { words: number(&saved, at::WORDS) });
+    let wrong = |stated, found| Some(ReadError::WrongLen { stated, found });
     for (list, doubled, expected) in [
         (&[][..], 0, None),
         (

@@ -133,7 +133,10 @@ fn no_memory_for_what_is_reserved() {
     let filter = GrowableCuckooFilter::new();
     let (slots, live) = (filter.slots(), live_bytes());
     let refused = with_little_memory(MOST, || filter.reserve(4 * MOST));
-    assert!(matches!(refused, Err(Error::OutOfMemory { bytes }) if bytes > MOST), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::OutOfMemory { bytes, .. }) if bytes > MOST),
+        "{refused:?}"
+    );
     assert_eq!((filter.slots(), live_bytes()), (slots, live));
 }
 
@@ -156,9 +159,10 @@ fn the_memory_that_is_missing_is_named() {
         let ([built, restored, read], taken, merged) = with_little_memory(table - 1, || {
             (make().map(Result::err), subject.snapshot().err(), subject.merge(&*subject).err())
         });
-        assert_eq!(built, Some(Error::OutOfMemory { bytes: table }));
+        let is_table = matches!(built, Some(Error::OutOfMemory { bytes, .. }) if bytes == table);
+        assert!(is_table, "{built:?}");
         for refused in [restored, read, taken, merged] {
-            let Some(Error::OutOfMemory { bytes }) = refused else { panic!("{refused:?}") };
+            let Some(Error::OutOfMemory { bytes, .. }) = refused else { panic!("{refused:?}") };
             assert!(tables.contains(&bytes), "{bytes}, not {tables:?}: {subject:?}");
         }
         assert_eq!(live_bytes(), live, "nothing is kept");

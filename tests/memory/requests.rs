@@ -162,7 +162,7 @@ fn of_making<T>(
             assert!(!memory.has_failed());
             check(made);
         }
-        Err(Error::OutOfMemory { bytes }) => assert!(memory.has_failed() && bytes > 0),
+        Err(Error::OutOfMemory { bytes, .. }) => assert!(memory.has_failed() && bytes > 0),
         Err(error) => panic!("{error}"),
     })
 }
@@ -279,7 +279,7 @@ fn of_reserving() {
             let besides = bytes_besides(&*subject);
             match memory.with(|| subject.reserve(setup.more)) {
                 Ok(()) => assert!(!memory.has_failed() || !memory.for_good),
-                Err(Error::OutOfMemory { bytes }) => {
+                Err(Error::OutOfMemory { bytes, .. }) => {
                     assert!(memory.has_failed() && bytes > 0);
                     assert!(subject.heap_bytes() < reserved);
                     assert_holds(&*subject, own, besides);

@@ -8,7 +8,7 @@ use std::{error, fmt};
 
 use coucal::{Error, Snapshot, StableHashBuilder};
 use coucal_reference::format::{
-    HEADER, MOST_SLOTS, ROOMY, at, forged, number, one_slot, put, size,
+    HEADER, MOST_SLOTS, ROOMY, ReadError, at, forged, number, one_slot, put, size,
 };
 use coucal_reference::judged;
 
@@ -60,7 +60,7 @@ fn with_half(bytes: &[u8], at: usize, value: u32) -> Vec<u8> {
     forged(bytes, |bytes| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes()))
 }
 
-fn fault(bytes: &[u8]) -> Option<Error> {
+fn fault(bytes: &[u8]) -> Option<ReadError> {
     judged(bytes).err()
 }
 
@@ -71,24 +71,24 @@ fn damage(layout: Layout) {
         let bytes = saved(kind);
         assert_eq!(fault(&bytes), None);
         for len in 0..bytes.len() {
-            assert_eq!(fault(&bytes[..len]), Some(Error::Truncated), "{kind:?}: {len} bytes");
+            assert_eq!(fault(&bytes[..len]), Some(ReadError::Truncated), "{kind:?}: {len} bytes");
         }
         for bit in 0..8 * bytes.len() {
             let flip = |bytes: &mut Vec<u8>| bytes[bit / 8] ^= 1 << (bit % 8);
             let mut damaged = bytes.clone();
             flip(&mut damaged);
             let expected = match bit / 8 {
-                0..at::VERSION => Error::NotASnapshot,
+                0..at::VERSION => ReadError::NotASnapshot,
                 at::VERSION..at::KIND => {
-                    Error::UnknownVersion { version: 1 ^ 1 << (bit - 8 * at::VERSION) }
+                    ReadError::UnknownVersion { version: 1 ^ 1 << (bit - 8 * at::VERSION) }
                 }
-                _ => Error::Damaged,
+                _ => ReadError::Damaged,
             };
             assert_eq!(fault(&damaged), Some(expected), "{kind:?}: bit {bit}");
             drop(judged(&forged(&bytes, flip)));
         }
         let longer = [&bytes[..], b"more"].concat();
-        assert_eq!(fault(&longer), Some(Error::TrailingBytes { bytes: 4 }));
+        assert_eq!(fault(&longer), Some(ReadError::TrailingBytes { bytes: 4 }));
     }
 }
 
@@ -117,7 +117,7 @@ fn other_fields(layout: Layout) {
     for kind in kinds(layout) {
         let bytes = &saved(kind);
         let impossible = |bytes: &[u8], what: &str| {
-            let expected = Error::ImpossibleTable { words: number(bytes, at::WORDS) };
+            let expected = ReadError::ImpossibleTable { words: number(bytes, at::WORDS) };
             assert_eq!(fault(bytes), Some(expected), "{kind:?}: {what}");
         };
         // Numbers whose products and sums overflow, in each field by itself and in all at once.
@@ -164,14 +164,14 @@ fn other_fields(layout: Layout) {
             impossible(&with(bytes, at::MAX_BUCKETS, most + 1), "a bucket too many");
             // There are no more doubled entries than entries, and no more values of them than doubled entries.
             let entries = number(bytes, at::OCCUPIED) + number(bytes, at::COPIES);
-            let stated = Error::WrongLen { stated: entries as usize, found: 0 };
+            let stated = ReadError::WrongLen { stated: entries as usize, found: 0 };
             assert_eq!(fault(&with(bytes, at::DOUBLED, entries)), Some(stated));
             impossible(&with(bytes, at::DOUBLED, entries + 1), "an entry too many is doubled");
             let values = u64::from(kind.top()) + 1;
             let doubled = |doubled: u64, values: u64| {
                 with(&with(bytes, at::DOUBLED, doubled), at::DOUBLED_VALUES, values)
             };
-            assert_eq!(fault(&doubled(values, values)), Some(Error::Truncated));
+            assert_eq!(fault(&doubled(values, values)), Some(ReadError::Truncated));
             impossible(&doubled(values + 1, values + 1), "a value too many is doubled");
             impossible(&doubled(values - 1, values), "fewer are doubled than values");
         } else {
@@ -195,13 +195,13 @@ fn other_fields(layout: Layout) {
             let shape @ [encoding, fingerprint_bits, slots] = [encoding, bits as u8, slots as u8];
             let other =
                 forged(bytes, |bytes| bytes[at::ENCODING..at::FIRST].copy_from_slice(&shape));
-            let unknown = Error::UnknownLayout { encoding, fingerprint_bits, slots };
+            let unknown = ReadError::UnknownLayout { encoding, fingerprint_bits, slots };
             assert_eq!(fault(&other) == Some(unknown), !is_known, "{kind:?} as {shape:?}");
         }
         let occupied = number(bytes, at::OCCUPIED);
         for stated in [0, occupied - 1, occupied + 1] {
             let [stated, found] = [stated, occupied].map(|n| n as usize);
-            let wrong = Error::WrongLen { stated, found };
+            let wrong = ReadError::WrongLen { stated, found };
             assert_eq!(fault(&with(bytes, at::OCCUPIED, stated as u64)), Some(wrong));
         }
     }
@@ -223,10 +223,12 @@ fn the_largest_number_of_copies() {
     let capacity = 1 << 40;
     let words = size(capacity, default_layout()).unwrap();
     let bytes = saved(filters(default_layout(), false));
-    let impossible = Error::ImpossibleTable { words };
-    for (copies, expected) in
-        [(capacity - 1, impossible), (capacity, Error::Truncated), (u64::MAX, Error::Truncated)]
-    {
+    let impossible = ReadError::ImpossibleTable { words };
+    for (copies, expected) in [
+        (capacity - 1, impossible),
+        (capacity, ReadError::Truncated),
+        (u64::MAX, ReadError::Truncated),
+    ] {
         let largest = forged(&bytes, |bytes| {
             with_sizes(bytes, capacity, words);
             for (at, number) in [(at::OCCUPIED, 0), (at::STASHED, capacity), (at::COPIES, copies)] {
@@ -243,9 +245,10 @@ fn the_largest_table_with_room() {
     for kind in kinds(default_layout()).into_iter().filter(|kind| !kind.grows) {
         let bytes = saved(kind);
         let most = MOST_SLOTS / kind.layout.slots as u64;
-        for (words, expected) in
-            [(most, Error::Truncated), (most + 2, Error::ImpossibleTable { words: most + 2 })]
-        {
+        for (words, expected) in [
+            (most, ReadError::Truncated),
+            (most + 2, ReadError::ImpossibleTable { words: most + 2 }),
+        ] {
             let largest = forged(&bytes, |bytes| {
                 with_sizes(bytes, 1 << 43, words);
                 bytes[at::KIND] |= ROOMY;
@@ -325,10 +328,10 @@ fn other_words(layout: Layout) {
                 put(bytes, HEADER + 8 * bucket, word);
                 put(bytes, HEADER + 8 * (buckets - 1), word);
             });
-            assert_eq!(fault(&two), Some(Error::InvalidWord { bucket }), "{kind:?}: {word:x}");
+            assert_eq!(fault(&two), Some(ReadError::InvalidWord { bucket }), "{kind:?}: {word:x}");
             // Damage comes first: it is what a user can repair.
             *two.last_mut().unwrap() ^= 1;
-            assert_eq!(fault(&two), Some(Error::Damaged));
+            assert_eq!(fault(&two), Some(ReadError::Damaged));
         }
     }
 }
@@ -387,10 +390,10 @@ fn other_entries_of(kind: Kind, bytes: &[u8], buckets: &[u64]) -> usize {
                 })
             };
             let found = match judged(&with_slots(0)) {
-                Err(Error::WrongLen { stated: 0, found }) => judged(&with_slots(found as u64)),
+                Err(ReadError::WrongLen { stated: 0, found }) => judged(&with_slots(found as u64)),
                 found => found,
             };
-            let is_its = |error| error == Error::InvalidWord { bucket: bucket as usize };
+            let is_its = |error| error == ReadError::InvalidWord { bucket: bucket as usize };
             counts[usize::from(found.is_err_and(is_its))] += 1;
         }
     }
@@ -409,13 +412,13 @@ fn other_formats() {
     let almost = &in_text_mode[..112];
     let few = [&b"0"[..], b"ten bytes.", b"\x89PNG\r\n\x1a\n", &almost[..8], almost];
     for other in few.into_iter().chain([text.as_bytes(), &[0; 200], &in_text_mode]) {
-        assert_eq!(fault(other), Some(Error::NotASnapshot));
+        assert_eq!(fault(other), Some(ReadError::NotASnapshot));
     }
     for version in [0, 2, 3, u32::MAX] {
         let bytes = with_half(&bytes, at::VERSION, version);
         // The header of another version may be shorter than ours.
         for bytes in [&bytes[..], &bytes[..at::KIND]] {
-            assert_eq!(fault(bytes), Some(Error::UnknownVersion { version }));
+            assert_eq!(fault(bytes), Some(ReadError::UnknownVersion { version }));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Views of the bytes of snapshots: they answer as the filter did, and no bytes make them panic.
 
 use coucal::{CuckooFilterView, CuckooMapletView, Error, StableHashBuilder};
-use coucal_reference::format::{HEADER, PAIR, Value, at, forged, number, put};
+use coucal_reference::format::{HEADER, PAIR, ReadError, Value, at, forged, number, put};
 
 use crate::common::{HASHER, Item, Kind, Layout, Subject, default_layout, hashes, usually, widths};
 
@@ -111,9 +111,9 @@ fn trusted_headers(layout: Layout) {
         let bytes = subject.bytes();
         let viewed = |field: usize, value: u64| {
             let changed = forged(&bytes, |bytes| put(bytes, field, value));
-            subject.viewed(&changed, true, &hashes).err()
+            subject.viewed(&changed, true, &hashes).err().map(ReadError::from)
         };
-        let impossible = |words| Some(Error::ImpossibleTable { words });
+        let impossible = |words| Some(ReadError::ImpossibleTable { words });
         let words = number(&bytes, at::WORDS);
         let fields = (at::FIRST..at::HASHER).step_by(8);
         for field in fields.chain([at::STASHED, at::COPIES, at::DOUBLED_VALUES]) {
@@ -167,16 +167,23 @@ fn bytes_that_are_not_a_view_are_an_error() {
     let (bytes, of_maplet) = (filter.bytes(), maplet.bytes());
     let other = StableHashBuilder::new(8);
     for is_trusted in [false, true] {
-        let error = |bytes: &[u8]| filter.viewed(bytes, is_trusted, &[]).err();
+        let viewed =
+            |subject: &dyn Subject, bytes: &[u8]| subject.viewed(bytes, is_trusted, &[]).err();
+        let error = |bytes: &[u8]| viewed(&*filter, bytes).map(ReadError::from);
         assert_eq!(error(&bytes), None);
-        let other = Error::OtherView { name: "CuckooMaplet", view: "CuckooMapletView" };
-        assert_eq!(error(&of_maplet), Some(other));
-        let other = Error::OtherView { name: "CuckooFilter", view: "CuckooFilterView" };
-        assert_eq!(maplet.viewed(&bytes, is_trusted, &[]).err(), Some(other));
-        assert_eq!(error(&[&bytes[..], &[0; 3]].concat()), Some(Error::TrailingBytes { bytes: 3 }));
-        assert_eq!(error(b"something else"), Some(Error::NotASnapshot));
+        let other_view = |subject: &dyn Subject, bytes: &[u8]| match viewed(subject, bytes) {
+            Some(Error::OtherView { name, view, .. }) => (name, view),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(other_view(&*filter, &of_maplet), ("CuckooMaplet", "CuckooMapletView"));
+        assert_eq!(other_view(&*maplet, &bytes), ("CuckooFilter", "CuckooFilterView"));
+        assert_eq!(
+            error(&[&bytes[..], &[0; 3]].concat()),
+            Some(ReadError::TrailingBytes { bytes: 3 })
+        );
+        assert_eq!(error(b"something else"), Some(ReadError::NotASnapshot));
         for len in [8, HEADER - 1, HEADER, bytes.len() - 1] {
-            assert_eq!(error(&bytes[..len]), Some(Error::Truncated), "{len} bytes");
+            assert_eq!(error(&bytes[..len]), Some(ReadError::Truncated), "{len} bytes");
         }
         for at in 0..HEADER {
             let mut damaged = bytes.clone();

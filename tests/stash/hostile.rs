@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use coucal::Error;
-use coucal_reference::format::{HEADER, PAIR, at, forged, number, put};
+use coucal_reference::format::{HEADER, PAIR, ReadError, at, forged, number, put};
 use coucal_reference::judged;
 
 use super::kinds;
@@ -86,7 +86,7 @@ impl Saved {
 }
 
 /// Returns the error of the crate for these bytes, which must be that of the reference.
-fn fault(bytes: &[u8]) -> Option<Error> {
+fn fault(bytes: &[u8]) -> Option<ReadError> {
     judged(bytes).err()
 }
 
@@ -143,7 +143,7 @@ fn entries_of_no_table(saved: &Saved) {
             let found = fault(&saved.with_entry(entry, numbers));
             assert_eq!(
                 found,
-                Some(Error::InvalidEntry { entry }),
+                Some(ReadError::InvalidEntry { entry }),
                 "{numbers:x?}: {:?}",
                 saved.kind
             );
@@ -157,12 +157,12 @@ fn entries_out_of_order(saved: &Saved) {
             let (a, b) = bytes.split_at_mut(saved.at(other)[0]);
             a[saved.at(one)[0]..][..PAIR].swap_with_slice(&mut b[..PAIR]);
         });
-        assert_eq!(fault(&swapped), Some(Error::InvalidEntry { entry: one + 1 }));
+        assert_eq!(fault(&swapped), Some(ReadError::InvalidEntry { entry: one + 1 }));
         // Equal except for the number of copies.
         for more in 0..3 {
             let [position, rest] = saved.entry(one);
             let twice = saved.with_entry(one + 1, [position, rest + (more << 39)]);
-            assert_eq!(fault(&twice), Some(Error::InvalidEntry { entry: one + 1 }));
+            assert_eq!(fault(&twice), Some(ReadError::InvalidEntry { entry: one + 1 }));
         }
     }
 }
@@ -171,13 +171,13 @@ fn numbers_that_do_not_agree(saved: &Saved) {
     let says = |numbers: &[(usize, u64)], expected| {
         assert_eq!(fault(&saved.with(numbers)), Some(expected), "{numbers:?}");
     };
-    let impossible = || Error::ImpossibleTable { words: saved.words };
+    let impossible = || ReadError::ImpossibleTable { words: saved.words };
     let slots = saved.words * saved.kind.layout.slots as u64;
     let copies = number(&saved.bytes, at::COPIES);
     for entries in [slots + 1, copies + 1, 1 << 60, u64::MAX / 16, u64::MAX] {
         says(&[(at::STASHED, entries)], impossible());
         // With a number of copies that would be right for it.
-        let expected = if entries > slots { impossible() } else { Error::Truncated };
+        let expected = if entries > slots { impossible() } else { ReadError::Truncated };
         says(&[(at::STASHED, entries), (at::COPIES, entries)], expected);
     }
     for copies in [0, ENTRIES as u64 - 1, MOST_COPIES * ENTRIES as u64 + 1, 1 << 63, u64::MAX] {
@@ -185,8 +185,8 @@ fn numbers_that_do_not_agree(saved: &Saved) {
     }
     says(&[(at::STASHED, 0)], impossible());
     // Fewer entries than there are: the checksum is elsewhere.
-    says(&[(at::STASHED, 2)], Error::Damaged);
-    let wrong = |stated: u64, found: u64| Error::WrongLen {
+    says(&[(at::STASHED, 2)], ReadError::Damaged);
+    let wrong = |stated: u64, found: u64| ReadError::WrongLen {
         stated: stated as usize,
         found: found as usize,
     };

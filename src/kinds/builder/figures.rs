@@ -82,9 +82,11 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, sizing.buckets)
         };
         let of_snapshot = |sizing: Sizing| snapshot_bytes(request, sizing.buckets);
-        let budgets: [Budget<'_>; 2] =
-            [(request.memory_bytes, &of_memory), (request.snapshot_bytes, &of_snapshot)];
-        if budgets.iter().all(|(bytes, _)| bytes.is_none()) {
+        let budgets: [Budget<'_>; 2] = [
+            ("memory_bytes", request.memory_bytes, &of_memory),
+            ("snapshot_bytes", request.snapshot_bytes, &of_snapshot),
+        ];
+        if budgets.iter().all(|(_, bytes, _)| bytes.is_none()) {
             return Ok((request, Sizing::new(request)?));
         }
         sizing_within(budgets, request)
@@ -129,19 +131,20 @@ fn snapshot_bytes(request: Request, buckets: u64) -> u64 {
     bytes_without_lists(request.expires, buckets)
 }
 
-/// A maximum number of bytes, if there is one, and a function that returns the bytes that a table needs at its maximum
-/// size.
-type Budget<'a> = (Option<u64>, &'a dyn Fn(Sizing) -> u64);
+/// The method of the builder that sets a maximum number of bytes; this number, if it was set; and a function that
+/// returns the bytes that a table needs at its maximum size.
+type Budget<'a> = (&'static str, Option<u64>, &'a dyn Fn(Sizing) -> u64);
 
 /// Finds the largest number of items for which the table keeps all budgets, unless the number of items is given.
 fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request, Sizing), Error> {
     let of = |request| Ok::<_, Error>((request, Sizing::new(request)?));
-    // The first budget that is exceeded, with the number of bytes that are needed.
+    // The first budget that is exceeded: its name, its bytes, and the bytes that are needed.
     let exceeded = |sizing: Sizing| {
-        let needs = budgets.iter().filter_map(|(bytes, needs)| Some(((*bytes)?, needs(sizing))));
-        { needs }.find(|(bytes, needed)| needed > bytes)
+        let of = |&(budget, bytes, needs): &Budget<'_>| Some((budget, bytes?, needs(sizing)));
+        budgets.iter().filter_map(of).find(|(_, bytes, needed)| needed > bytes)
     };
-    let most = budgets.iter().filter_map(|(bytes, _)| *bytes).min().expect("at least one budget");
+    let most =
+        budgets.iter().filter_map(|(_, bytes, _)| *bytes).min().expect("at least one budget");
     let items_are_given =
         if request.grows { request.max_capacity.is_some() } else { request.capacity.is_some() };
     let with = |items| {
@@ -161,9 +164,9 @@ fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request,
         fewest = of(with(room)).or(fewest);
     }
     let fewest = fewest?;
-    if let Some((bytes, needed)) = exceeded(fewest.1) {
+    if let Some((budget, bytes, needed)) = exceeded(fewest.1) {
         let [bytes, needed] = [bytes, needed].map(sizing::in_address_space);
-        return Err(Error::BudgetTooSmall { bytes, needed });
+        return Err(Error::BudgetTooSmall { budget, bytes, needed });
     }
     if items_are_given {
         return Ok(fewest);

@@ -14,7 +14,7 @@ use super::{
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::kinds::builder::{Builder, Expiry, Figures, built};
-use crate::layout::Fp16x4;
+use crate::layout::{Fp16x4, Layout, LayoutId};
 use crate::sizing::{self, Request};
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
 use crate::table::placing::entry::ValueBits;
@@ -311,7 +311,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     fn timer(&self) -> Result<Option<Timer>, Error> {
         let Expiry { generations, period, now, .. } = self.expiry;
         if !COUNTS.contains(&generations) {
+            let layout = L::ONLY.or(self.request.only).map_or(AnyLayout::NAME, LayoutId::name);
             return Err(Error::GenerationsOutOfRange {
+                layout,
                 generations,
                 max: *COUNTS.end(),
                 other: None,
@@ -328,9 +330,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
 /// Turns an error about the bits of a value into one about `generations`.
 fn out_of_range(generations: u32, error: Error) -> Error {
     match error {
-        Error::ValueBitsOutOfRange { max, other, .. } => {
+        Error::ValueBitsOutOfRange { layout, max, other, .. } => {
             let max = if max == 0 { 0 } else { (1 << max).min(*COUNTS.end()) };
-            Error::GenerationsOutOfRange { generations, max, other }
+            Error::GenerationsOutOfRange { layout, generations, max, other }
         }
         error => error,
     }
