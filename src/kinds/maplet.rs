@@ -817,10 +817,11 @@ impl<L: Storage, S> Maplet<L, S> {
     /// assert!(maplet.get("nest").any(|value| value == 1));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_all<Q: Item<S>>(
-        &self,
-        pairs: impl IntoIterator<Item = (Q, u32)>,
-    ) -> Result<(), Error> {
+    pub fn insert_all<I, Q>(&self, pairs: I) -> Result<(), Error>
+    where
+        I: IntoIterator<Item = (Q, u32)>,
+        Q: Item<S>,
+    {
         let hashed = pairs.into_iter().map(|(key, value)| (Prehashed(self.hash_of(&key)), value));
         operations::insert_in_batches(hashed, |batch| self.insert_batch(batch))?;
         Ok(())
