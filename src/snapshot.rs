@@ -234,22 +234,24 @@ impl Snapshot {
         self.len() == 0
     }
 
-    /// Returns the number of items for which the filter was built; for a growing filter, the initial capacity.
+    /// Returns the number of items for which the filter was built; for a growing filter, the number that it holds before
+    /// it grows, or 0 if it was built without a capacity. (The [capacity](crate::CuckooFilter::capacity) of a growing
+    /// filter is that of its present size.)
     ///
     /// # Examples
     ///
     /// ```
     /// let snapshot = coucal::CuckooFilter::with_capacity(100).snapshot()?;
-    /// assert_eq!(snapshot.capacity(), 100);
+    /// assert_eq!(snapshot.initial_capacity(), 100);
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
-    pub fn capacity(&self) -> usize {
+    pub fn initial_capacity(&self) -> usize {
         self.header.capacity
     }
 
     /// Returns the number of items to which the filter can grow; for a filter of fixed size, its
-    /// [capacity](Self::capacity).
+    /// [initial capacity](Self::initial_capacity).
     ///
     /// # Examples
     ///
@@ -352,7 +354,7 @@ impl fmt::Debug for Snapshot {
         }
         printed
             .field("len", &self.len())
-            .field("capacity", &self.header.capacity)
+            .field("initial_capacity", &self.header.capacity)
             .field("max_capacity", &self.header.max_capacity)
             .field("bytes", &self.bytes.len())
             .finish_non_exhaustive()

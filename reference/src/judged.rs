@@ -86,7 +86,7 @@ pub fn judged(bytes: &[u8]) -> Result<Contents, ReadError> {
         assert_eq!(snapshot.generations(), generations);
         assert_eq!(snapshot.value_bits(), has_pairs.then_some(contents.geometry.value_bits));
         assert_eq!((snapshot.len() as u64, snapshot.as_bytes()), (contents.items(), bytes));
-        let capacities = [snapshot.capacity(), snapshot.max_capacity()].map(|n| n as u64);
+        let capacities = [snapshot.initial_capacity(), snapshot.max_capacity()].map(|n| n as u64);
         assert_eq!(capacities, [contents.capacity, contents.max_capacity]);
     }
     read

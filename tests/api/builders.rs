@@ -110,7 +110,7 @@ impl Asked {
         }
         let max_capacity = usize::try_from(contents.max_capacity).unwrap_or(usize::MAX);
         assert!(self.max_capacity.is_none_or(|asked| asked == max_capacity));
-        assert_eq!((figures.capacity, figures.max_capacity), (capacity, max_capacity));
+        assert_eq!((figures.initial_capacity, figures.max_capacity), (capacity, max_capacity));
         assert!(self.target_load.is_none_or(|load| load == contents.load));
         assert!(self.memory.is_none_or(|bytes| figures.memory_bytes <= bytes));
         assert!(self.snapshot_bytes.is_none_or(|bytes| figures.snapshot_bytes <= bytes));
@@ -375,7 +375,7 @@ fn figures_are_those_of_what_is_built() {
             let contents = built.contents();
             assert_eq!((new.layout_name, new.max_capacity), (kind.layout.name, most));
             assert_eq!(
-                (new.capacity, contents.max_capacity),
+                (new.initial_capacity, contents.max_capacity),
                 (contents.capacity as usize, most as u64)
             );
             assert!(new.bits_per_item.is_infinite() && new.false_positive_rate.abs() == 0.0);
@@ -485,7 +485,7 @@ fn a_budget_is_used_up() {
             match within(bytes)(0) {
                 // For a growing filter, the maximum is given already.
                 Ok(_) if kind.grows => {}
-                Ok(Figures { capacity, .. }) => {
+                Ok(Figures { initial_capacity: capacity, .. }) => {
                     assert!(within(bytes)(capacity).unwrap().memory_bytes <= bytes);
                     let one_more = figures_of(kind, capacity + 1, None)(0).unwrap();
                     assert!(one_more.memory_bytes > bytes, "{kind:?} in {bytes}: {capacity}");
@@ -506,22 +506,22 @@ fn a_budget_is_used_up() {
     // counts.
     for bytes in [400, 1232, 40_000] {
         let builder = CuckooFilter::builder().snapshot_bytes(bytes);
-        let most = builder.figures(0).unwrap().capacity;
+        let most = builder.figures(0).unwrap().initial_capacity;
         assert!(builder.figures(most).unwrap().snapshot_bytes <= bytes);
         let one_more = CuckooFilter::builder().capacity(most + 1).figures(0).unwrap();
         assert!(one_more.snapshot_bytes > bytes, "{bytes}: {most}");
         let both = |memory| builder.clone().memory_bytes(memory).figures(0);
-        assert_eq!(both(1 << 20).unwrap().capacity, most);
+        assert_eq!(both(1 << 20).unwrap().initial_capacity, most);
         let needed = builder.figures(0).unwrap().memory_bytes;
-        assert!(both(needed - 1).map_or(0, |figures| figures.capacity) < most);
-        assert_eq!(both(needed).unwrap().capacity, most);
+        assert!(both(needed - 1).map_or(0, |figures| figures.initial_capacity) < most);
+        assert_eq!(both(needed).unwrap().initial_capacity, most);
     }
     // A rate that the smallest table of the layout exceeds, and a larger one keeps.
     for bytes in [20_000, 1 << 20] {
         let builder = CuckooFilter::builder().false_positive_rate(0.000_12);
         let builders = [builder.clone().memory_bytes(bytes), builder.clone().snapshot_bytes(bytes)];
         for within in builders {
-            let most = within.figures(0).unwrap().capacity;
+            let most = within.figures(0).unwrap().initial_capacity;
             assert!(most > 1000 && builder.clone().capacity(most).figures(most).is_ok());
         }
     }

@@ -144,10 +144,12 @@ fn a_budget_leaves_room_for_several_values() {
         let within = |per_key| {
             let builder = default_layout().maplets(6).values_per_key(per_key).memory_bytes(bytes);
             let figures = builder.figures(0).unwrap();
-            let full = builder.figures(figures.capacity).unwrap();
+            let full = builder.figures(figures.initial_capacity).unwrap();
             assert!(full.memory_bytes <= bytes && full.values_per_key == per_key);
-            let larger =
-                default_layout().maplets(6).values_per_key(per_key).capacity(figures.capacity + 1);
+            let larger = default_layout()
+                .maplets(6)
+                .values_per_key(per_key)
+                .capacity(figures.initial_capacity + 1);
             assert!(larger.figures(0).unwrap().memory_bytes > bytes);
             full
         };

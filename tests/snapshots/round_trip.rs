@@ -27,7 +27,7 @@ fn comes_back(kind: Kind, first: usize, items: usize) {
     let snapshot = subject.snapshot().unwrap();
     let bytes = snapshot.as_bytes();
     assert_eq!((snapshot.len(), snapshot.is_empty()), (subject.len(), subject.is_empty()));
-    assert_eq!((snapshot.capacity(), snapshot.max_capacity()), (first, items));
+    assert_eq!((snapshot.initial_capacity(), snapshot.max_capacity()), (first, items));
     assert_eq!(snapshot.grows(), kind.grows);
     let value_bits = (kind.value_bits > 0).then_some(kind.value_bits);
     assert_eq!((snapshot.layout_name(), snapshot.value_bits()), (kind.layout.name, value_bits));

@@ -34,8 +34,9 @@ pub struct Figures {
     pub layout_name: &'static str,
     /// The number of items that the filter holds; for a growing filter, the number that it holds before it grows. 0 for
     /// a growing filter without a capacity.
-    pub capacity: usize,
-    /// The number of items that the filter holds at its maximum size. Equal to `capacity` if the filter does not grow.
+    pub initial_capacity: usize,
+    /// The number of items that the filter holds at its maximum size. Equal to `initial_capacity` if the filter does not
+    /// grow.
     pub max_capacity: usize,
     /// The memory of the filter with the given number of items, in bytes. The filter takes no more than this, except
     /// for these parts:
@@ -113,7 +114,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         let bytes = itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, buckets);
         Ok(Figures {
             layout_name: sizing.layout.name(),
-            capacity,
+            initial_capacity: capacity,
             max_capacity,
             memory_bytes: sizing::in_address_space(bytes),
             snapshot_bytes: sizing::in_address_space(snapshot_bytes(request, buckets)),
