@@ -26,13 +26,23 @@ pub use self::stable::{StableHashBuilder, StableHasher};
 use crate::sync::{self, OnceLock};
 
 /// A hasher that [snapshots](crate#snapshots) and [merges](crate::Filter::merge) can compare with another hasher: every
-/// [`BuildHasher`], and [`NoHasher`]. You need not implement it.
-pub trait ComparedHasher {
+/// [`BuildHasher`], and [`NoHasher`]. The trait is sealed.
+pub trait ComparedHasher: sealed::Sealed {
     /// Returns a number by which hashers are compared: hashers that give the same hashes have the same number. Other
     /// hashers have different numbers, except by chance.
     #[doc(hidden)]
     fn check(&self) -> u64;
 }
+
+mod sealed {
+    /// Seals [`ComparedHasher`](super::ComparedHasher): code outside this crate cannot name this trait.
+    pub trait Sealed {}
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: BuildHasher> sealed::Sealed for S {}
+
+impl sealed::Sealed for NoHasher {}
 
 #[diagnostic::do_not_recommend]
 impl<S: BuildHasher> ComparedHasher for S {
