@@ -2,11 +2,53 @@
 //! at run time, and run for each.
 
 use coucal::{
-    CuckooFilter, CuckooMaplet, Error, GrowableCuckooFilter, GrowableCuckooMaplet, GrowingLayout,
-    StableHashBuilder,
+    AnyCuckooFilter, AnyCuckooMaplet, AnyExpiringCuckooFilter, AnyLayout, Builder, CuckooFilter,
+    CuckooFilterView, CuckooMaplet, CuckooMapletView, DefaultHashBuilder, Error, Expiring,
+    ExpiringBuilder, ExpiringCuckooFilter, ExpiringFilter, Filter, Filters, Fixed, Fp12x5, Fp16x4,
+    Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
+    GrowingLayout, Maplet, MapletBuilder, Maplets, NoHasher, StableHashBuilder,
 };
 
 use crate::common::{HASHER, Item, LAYOUTS, Layout, Subject};
+
+/// Compiles if the types on both sides are the same.
+macro_rules! are_the_same {
+    ($($one:ty = $other:ty;)*) => {
+        $(const _: fn($one) -> $other = |value| value;)*
+    };
+}
+
+// The default type parameters of each type, which `public-api.txt` does not show: with other ones, the types that users
+// have in their structs are others.
+are_the_same! {
+    CuckooFilter = Filter<Fixed<Fp16x4>, DefaultHashBuilder>;
+    CuckooFilter<Fp12x5> = Filter<Fixed<Fp12x5>, DefaultHashBuilder>;
+    AnyCuckooFilter = Filter<Fixed<AnyLayout>, DefaultHashBuilder>;
+    GrowableCuckooFilter = Filter<Growable<Fp16x4>, DefaultHashBuilder>;
+    GrowableCuckooFilter<Fp12x5> = Filter<Growable<Fp12x5>, DefaultHashBuilder>;
+    Filter<Fixed<Fp12x5>> = Filter<Fixed<Fp12x5>, DefaultHashBuilder>;
+    CuckooMaplet = Maplet<Fixed<Fp16x4>, DefaultHashBuilder>;
+    CuckooMaplet<Fp12x5> = Maplet<Fixed<Fp12x5>, DefaultHashBuilder>;
+    AnyCuckooMaplet = Maplet<Fixed<AnyLayout>, DefaultHashBuilder>;
+    GrowableCuckooMaplet = Maplet<Growable<AnyLayout>, DefaultHashBuilder>;
+    GrowableCuckooMaplet<Fp12x5> = Maplet<Growable<Fp12x5>, DefaultHashBuilder>;
+    Maplet<Fixed<Fp12x5>> = Maplet<Fixed<Fp12x5>, DefaultHashBuilder>;
+    ExpiringCuckooFilter = ExpiringFilter<Fixed<Fp16x4>, DefaultHashBuilder>;
+    ExpiringCuckooFilter<Fp12x5> = ExpiringFilter<Fixed<Fp12x5>, DefaultHashBuilder>;
+    AnyExpiringCuckooFilter = ExpiringFilter<Fixed<AnyLayout>, DefaultHashBuilder>;
+    GrowableExpiringCuckooFilter = ExpiringFilter<Growable<AnyLayout>, DefaultHashBuilder>;
+    GrowableExpiringCuckooFilter<Fp12x5> = ExpiringFilter<Growable<Fp12x5>, DefaultHashBuilder>;
+    ExpiringFilter<Fixed<Fp12x5>> = ExpiringFilter<Fixed<Fp12x5>, DefaultHashBuilder>;
+    Builder = Builder<Fixed<Fp16x4>, DefaultHashBuilder, Filters>;
+    Builder<Growable<Fp12x5>> = Builder<Growable<Fp12x5>, DefaultHashBuilder, Filters>;
+    Builder<Growable<Fp12x5>, NoHasher> = Builder<Growable<Fp12x5>, NoHasher, Filters>;
+    MapletBuilder = Builder<Fixed<Fp16x4>, DefaultHashBuilder, Maplets>;
+    MapletBuilder<Growable<Fp12x5>> = Builder<Growable<Fp12x5>, DefaultHashBuilder, Maplets>;
+    ExpiringBuilder = Builder<Fixed<Fp16x4>, DefaultHashBuilder, Expiring>;
+    ExpiringBuilder<Growable<Fp12x5>> = Builder<Growable<Fp12x5>, DefaultHashBuilder, Expiring>;
+    CuckooFilterView<Vec<u8>> = CuckooFilterView<Vec<u8>, StableHashBuilder>;
+    CuckooMapletView<Vec<u8>> = CuckooMapletView<Vec<u8>, StableHashBuilder>;
+}
 
 /// Runs a function that is generic over the layout, for the layout with this name.
 macro_rules! with_type {

@@ -45,7 +45,8 @@ pub enum Expiring {}
 pub type ExpiringBuilder<L = Fixed<Fp16x4>, S = DefaultHashBuilder> = Builder<L, S, Expiring>;
 
 /// Returns the builder that [`ExpiringCuckooFilter::builder`] returns.
-impl Default for ExpiringBuilder {
+// Not written with the alias: the record of the interface would omit it.
+impl Default for Builder<Fixed<Fp16x4>, DefaultHashBuilder, Expiring> {
     fn default() -> Self {
         // Zero bits are not valid: the caller must set the number of generations.
         Self::with_request(Request { value_bits: Some(0), expires: true, ..Request::default() })

@@ -372,7 +372,8 @@ impl<S> GrowableCuckooFilter<Fp16x4, S> {
 /// let filter: GrowableCuckooFilter<Fp21x3, RandomState> = Default::default();
 /// assert!(filter.is_empty());
 /// ```
-impl<L: GrowingLayout, S: Default> Default for GrowableCuckooFilter<L, S> {
+// Not written with the alias: the record of the interface would omit it.
+impl<L: GrowingLayout, S: Default> Default for Filter<Growable<L>, S> {
     fn default() -> Self {
         let builder = GrowableCuckooFilter::builder().layout::<L>();
         built(builder.hasher(S::default()).build())

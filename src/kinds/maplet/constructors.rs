@@ -34,7 +34,8 @@ pub enum Maplets {}
 pub type MapletBuilder<L = Fixed<Fp16x4>, S = DefaultHashBuilder> = Builder<L, S, Maplets>;
 
 /// Returns the builder that [`CuckooMaplet::builder`] returns.
-impl Default for MapletBuilder {
+// Not written with the alias: the record of the interface would omit it.
+impl Default for Builder<Fixed<Fp16x4>, DefaultHashBuilder, Maplets> {
     fn default() -> Self {
         // Zero is not a valid length: the caller must set the length of the values.
         Self::with_request(Request { value_bits: Some(0), ..Request::default() })
