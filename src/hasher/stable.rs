@@ -90,6 +90,15 @@ fn short_word(bytes: &[u8]) -> u64 {
 ///
 /// If a hash must outlive a program, define the bytes of a key yourself, and use `hash_bytes`.
 ///
+/// # The seed and serde
+///
+/// With the feature `serde`, filters, maplets and expiring filters with this hasher are `Serialize` and `Deserialize`,
+/// but only with the seed 0 of the default: serializing one with another seed fails at run time, because the seed is not
+/// among the bytes of a snapshot. For another seed, serialize the [`Snapshot`](crate::Snapshot), and restore it with
+/// [`from_snapshot`](crate::CuckooFilter::from_snapshot) and a hasher of this seed.
+///
+/// # Adversaries
+///
 /// This hasher does not resist an adversary: it is not a keyed hash, and its seed is not a secret key. A
 /// [`KeyedHashBuilder`](crate::KeyedHashBuilder) resists one.
 ///
