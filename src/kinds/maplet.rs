@@ -1214,8 +1214,10 @@ impl<L: Storage, S> Maplet<L, S> {
         /// ```
         pub fn fullness(&self) -> f64;
 
-        /// Returns the mean number of false candidates that [`get`](Self::get) is expected to return now: for an absent
-        /// key, or in addition to the values of a present key. The number may be above 1 if fingerprints are short.
+        /// Returns the mean number of false candidates of an absent key, which is not a probability: it may be above 1.
+        ///
+        /// These are the values that [`get`](Self::get) is expected to return now for an absent key. For a present key,
+        /// it returns as many in addition to its values. The number is above 1 if fingerprints are short.
         /// [`contains_key`](Self::contains_key) is true for at most this share of absent keys.
         ///
         /// In a growing maplet it is an estimate from the words of the table, as in
@@ -1327,10 +1329,13 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
         /// ```
         pub fn max_capacity(&self) -> usize;
 
-        /// Returns the mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
-        /// the maplet holds `pairs` pairs. Assumes that the maplet has grown from its first size while these pairs were
-        /// inserted. If the builder was given a rate, the result is at most this rate up to the [maximum
-        /// capacity](crate::Builder::max_capacity), or up to 2^40 pairs in a maplet without a maximum.
+        /// Returns the mean number of false candidates of an absent key when the maplet holds `pairs` pairs, which is
+        /// not a probability: it may be above 1.
+        ///
+        /// This is what [`false_positive_rate`](Self::false_positive_rate) is expected to return. It assumes that
+        /// the maplet has grown from its first size while these pairs were inserted. If the builder was given a rate,
+        /// the result is at most this rate up to the [maximum capacity](crate::Builder::max_capacity), or up to 2^40
+        /// pairs in a maplet without a maximum.
         ///
         /// # Examples
         ///

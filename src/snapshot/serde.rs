@@ -17,7 +17,11 @@ impl Serialize for Snapshot {
 }
 
 impl<'de> Deserialize<'de> for Snapshot {
-    /// Reads the bytes, and validates them as [`Snapshot::from_bytes`] does.
+    /// Deserializes the bytes, and validates them as [`Snapshot::from_bytes`] does.
+    ///
+    /// # Errors
+    ///
+    /// Those of the format, and those of [`Snapshot::from_bytes`], as an error of the format with their message.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Not `deserialize_bytes`: a format that reads these into a buffer may have a short buffer.
         deserializer.deserialize_byte_buf(Bytes)
@@ -56,6 +60,16 @@ macro_rules! by_snapshot {
         }
 
         impl<'de, L: crate::storage::Storage> serde_core::Deserialize<'de> for $type<L, crate::hasher::$hasher> {
+            #[doc = concat!(
+                "Deserializes a [`Snapshot`](crate::Snapshot), and restores it with the hasher [`",
+                stringify!($hasher), "::default()`](crate::", stringify!($hasher), ")."
+            )]
+            ///
+            /// # Errors
+            ///
+            /// Those of the format; those of [`Snapshot::from_bytes`](crate::Snapshot::from_bytes); and those of
+            /// [`from_snapshot`](Self::from_snapshot), for example if the snapshot is of another type, layout or hasher.
+            /// The error is one of the format, with the message of the [`Error`](crate::Error).
             fn deserialize<D: serde_core::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let snapshot = <crate::snapshot::Snapshot as serde_core::Deserialize>::deserialize(deserializer)?;
                 Self::from_snapshot(&snapshot, crate::hasher::$hasher::default()).map_err(serde_core::de::Error::custom)

@@ -266,7 +266,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
 
 /// Implements the methods and the traits that both types of views have.
 macro_rules! views {
-    ($($view:ident: $item:literal;)*) => {$(
+    ($($view:ident: $item:literal, $rate:literal;)*) => {$(
         impl<B: AsRef<[u8]>, S: ComparedHasher> $view<B, S> {
             /// Creates a view of bytes that are one snapshot and nothing else. Checks every byte once. For a filter of
             /// fixed size, this takes about as long as reading the bytes from memory; for a growing one, some ten times
@@ -318,10 +318,9 @@ macro_rules! views {
                 self.view.layout.name()
             }
 
-            /// Returns the false-positive rate. For a filter, this is the expected [share of absent
-            /// items](crate::CuckooFilter::false_positive_rate) that a lookup reports as present. For a maplet, it is
-            /// the mean number of [candidates for an absent key](crate::CuckooMaplet::false_positive_rate). For a
-            /// growing table, it is an estimate from a sample of the words.
+            #[doc = $rate]
+            ///
+            /// For a growing table, it is an estimate from a sample of the words.
             #[must_use]
             pub fn false_positive_rate(&self) -> f64 {
                 by_kind!(self.view, rate_in())
@@ -361,6 +360,12 @@ macro_rules! views {
         /// Deserializes from a format that lends its bytes, with the hasher `H::default()`.
         #[cfg(feature = "serde")]
         impl<'de: 'a, 'a, H: ComparedHasher + Default> Deserialize<'de> for $view<&'a [u8], H> {
+            /// Deserializes borrowed bytes, and opens them with the hasher `H::default()`.
+            ///
+            /// # Errors
+            ///
+            /// Those of the format, also if it does not lend its bytes; and those of [`from_bytes`](Self::from_bytes),
+            /// as an error of the format with their message.
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let bytes = <&[u8]>::deserialize(deserializer)?;
                 Self::from_bytes(bytes, H::default()).map_err(de::Error::custom)
@@ -370,8 +375,12 @@ macro_rules! views {
 }
 
 views! {
-    CuckooFilterView: "item";
-    CuckooMapletView: "pair";
+    CuckooFilterView: "item",
+        "Returns the expected [share of absent items](crate::CuckooFilter::false_positive_rate) that a lookup reports \
+         as present.";
+    CuckooMapletView: "pair",
+        "Returns the mean number of [false candidates of an absent key](crate::CuckooMaplet::false_positive_rate), \
+         which is not a probability: it may be above 1.";
 }
 
 impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {

@@ -69,8 +69,9 @@ pub struct Figures {
     /// [`memory_bytes`](Self::memory_bytes). In a filter, all stashed copies of an item are one entry.
     pub stashed_share: f64,
     /// The share of absent items that the filter reports as present when it holds the given number of items. In a
-    /// maplet, the mean number of candidates for an absent key. This is the rate of distinct items: with several copies
-    /// of each item, it is lower.
+    /// maplet, it is not a probability but the mean number of false candidates of an absent key, which may be above 1.
+    ///
+    /// This is the rate of distinct items: with several copies of each item, it is lower.
     pub false_positive_rate: f64,
 }
 
