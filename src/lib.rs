@@ -248,7 +248,7 @@
 //!
 //! | feature (off by default) | what it adds |
 //! |---|---|
-//! | `serde` | `Serialize` and `Deserialize` for [snapshots](Snapshot), views and filters (with a `StableHashBuilder`, only with [seed 0](StableHashBuilder#the-seed-and-serde)) |
+//! | `serde` | `Serialize` and `Deserialize` for [snapshots](Snapshot), views and filters (`StableHashBuilder`: [seed 0](StableHashBuilder#the-seed-and-serde) only) |
 //! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: [recipe](cookbook#model-check-code-that-uses-a-filter) |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]

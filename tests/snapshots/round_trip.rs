@@ -32,7 +32,10 @@ fn comes_back(kind: Kind, first: usize, items: usize) {
     let value_bits = (kind.value_bits > 0).then_some(kind.value_bits);
     assert_eq!((snapshot.layout_name(), snapshot.value_bits()), (kind.layout.name, value_bits));
     let printed = format!("{snapshot:?}");
-    assert!(printed.contains(&format!("len: {}, capacity: {first}", subject.len())), "{printed}");
+    assert!(
+        printed.contains(&format!("len: {}, initial_capacity: {first}", subject.len())),
+        "{printed}"
+    );
     let bits = format!("value_bits: {}", kind.value_bits);
     assert_eq!(printed.contains(&bits), value_bits.is_some(), "{printed}");
     let [by_bytes, by_reader] = [subject.restored(bytes), subject.read(&mut &*bytes)];
