@@ -213,7 +213,8 @@ pub enum Error {
     /// which growth does not end early.
     #[non_exhaustive]
     GenerationsOutOfRange {
-        /// The layout. `AnyLayout` if no layout was chosen, because the requested number is not between 2 and 256.
+        /// The layout. `AnyLayout` if the layout would be chosen by the builder, and the requested number is not between
+        /// 2 and 256.
         layout: &'static str,
         /// The requested number. 0 if none was requested.
         generations: u32,

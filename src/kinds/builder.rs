@@ -140,7 +140,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// assert!(filter.max_capacity() > 360_000 && filter.memory_bytes() < 64 << 10);
     ///
     /// let error = CuckooFilter::builder().capacity(1_000_000).memory_bytes(1 << 20).build().unwrap_err();
-    /// assert!(matches!(error, Error::BudgetTooSmall { .. }));
+    /// assert!(matches!(error, Error::BudgetTooSmall { budget: "memory_bytes", .. }));
     /// # Ok::<(), Error>(())
     /// ```
     pub fn memory_bytes(mut self, bytes: usize) -> Self {
@@ -190,7 +190,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// let builder = CuckooFilter::builder().capacity(1000);
     /// assert!(builder.clone().false_positive_rate(0.001).build().is_ok());
     /// let error = builder.false_positive_rate(0.000_01).build().unwrap_err();
-    /// assert!(matches!(error, Error::RateOutOfReach { other: Some("Fp21x3"), .. }));
+    /// assert!(matches!(error, Error::RateOutOfReach { layout: "Fp16x4", other: Some("Fp21x3"), .. }));
     /// ```
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
         self.request.rate = Some(rate);

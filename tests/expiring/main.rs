@@ -76,8 +76,11 @@ fn generations_of_each_layout() {
         }
         for generations in [0, 1, most + 1, 257, u32::MAX] {
             let error = builder(layout, generations).build().unwrap_err();
-            let is_named = matches!(error, Error::GenerationsOutOfRange { generations: n, .. } if n == generations);
-            assert!(is_named, "{error:?}");
+            let Error::GenerationsOutOfRange { layout: name, generations: asked, .. } = error
+            else {
+                panic!("{error:?}")
+            };
+            assert_eq!((name, asked), (layout.name, generations));
         }
     }
 }

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use coucal::{Error, ExpiringCuckooFilter, GrowableCuckooFilter, GrowableCuckooMaplet, Prehashed};
+use coucal::{
+    AnyLayout, CuckooFilter, Error, ExpiringCuckooFilter, GrowableCuckooFilter,
+    GrowableCuckooMaplet, Prehashed,
+};
 
-use super::allocator::{counted, live_bytes, with_little_memory};
+use super::allocator::{counted, live_bytes, peak_of, with_little_memory};
 use crate::common::{Kind, Layout, default_layout, fill, hashes};
 
 /// Returns every small capacity, and a few of each magnitude up to a million.
@@ -52,6 +55,18 @@ fn the_stated_memory_is_what_is_allocated(layout: Layout) {
         drop(filter);
         assert_eq!(live - live_bytes(), heap.cast_signed(), "freed, all of it");
     }
+}
+
+/// Also where they are an error that lists the names of layouts.
+#[test]
+fn figures_allocate_nothing() {
+    let builder = CuckooFilter::builder().layout_named("Fp8x8").unwrap();
+    assert!(matches!(peak_of(|| builder.figures(1)), (Err(Error::NoCapacity), 0)));
+    let (figures, peak) = peak_of(|| builder.clone().capacity(1000).figures(1000));
+    assert!(figures.is_ok() && peak == 0, "{peak} bytes");
+    let (figures, peak) = peak_of(|| builder.growable().figures(1000));
+    let Err(Error::NoSuchLayout { names, .. }) = figures else { panic!("{figures:?}") };
+    assert_eq!((names, peak), (AnyLayout::GROWING_NAMES, 0));
 }
 
 #[test]

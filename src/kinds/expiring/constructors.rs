@@ -72,7 +72,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// assert!(ExpiringCuckooFilter::builder().build().is_err());
     /// let error = ExpiringCuckooFilter::builder().layout::<Fp8x8>().generations(16).build().unwrap_err();
-    /// assert!(matches!(error, Error::GenerationsOutOfRange { max: 8, other: Some("Fp9x7"), .. }));
+    /// assert!(matches!(error, Error::GenerationsOutOfRange { layout: "Fp8x8", max: 8, other: Some("Fp9x7"), .. }));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn generations(mut self, generations: u32) -> Self {
