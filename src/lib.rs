@@ -203,7 +203,7 @@
 //! * **Items are not stored**: a filter cannot list them, nor be converted to another layout.
 //! * **Panics and aborts.** A constructor that returns no `Result` panics if an argument is invalid, and aborts if the
 //!   allocator fails; `build` of a builder returns an error. If your `Hash`, iterator or closure panics, the filter
-//!   stays valid. Other panics: see the methods.
+//!   stays valid; so it does [after a clock panics](Builder::clock). Other panics: see the methods.
 //! * **A filter lives in one process**: not in shared memory. Others map or read [a
 //!   snapshot](cookbook#answer-from-the-bytes-of-a-snapshot), or [follow a log](cookbook#one-set-on-many-machines).
 //!   After `fork`, a child may only look up, in its copies: other operations may wait forever for a lock of a thread
@@ -227,12 +227,12 @@
 //! | The filter was [restored](#snapshots) from an older snapshot. | [Insert again](cookbook#keep-a-filter-across-restarts) what came later. |
 //! | A [`Prehashed`] hash, a hasher, or a [`Hash`](core::hash::Hash) implementation (of an `enum` or standard type) differs between calls, clones, machines or releases. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |
 //! | A view [trusted](CuckooFilterView::from_trusted_bytes) damaged bytes, or its bytes changed later. | Check them: [`from_bytes`](CuckooFilterView::from_bytes). |
-//! | An [`ExpiringCuckooFilter`] has forgotten the item: its window has passed, [the filter was full](Builder::forget_oldest_when_full), or `insert_if_absent` returned `Ok(false)`. | See what it [promises](ExpiringCuckooFilter#guarantees). |
+//! | An [`ExpiringCuckooFilter`] has forgotten the item: its window has passed, [the filter was full](Builder::forget_oldest_when_full), `insert_if_absent` returned `Ok(false)`, or its [clock](Builder::clock) panicked. | See what it [promises](ExpiringCuckooFilter#guarantees). |
 //!
 //! # What blocks, on whom, and how long
 //!
-//! A *stripe* is a group of buckets with a lock. Writers cannot deadlock, unless your global allocator writes to a
-//! filter.
+//! A *stripe* is a group of buckets with a lock. Writers cannot deadlock, unless your allocator, a signal handler or a
+//! clock uses a filter.
 //!
 //! | operation | waits for |
 //! |---|---|
