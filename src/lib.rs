@@ -202,16 +202,16 @@
 //!   for all keys.
 //! * **Items are not stored**: a filter cannot list them, nor be converted to another layout.
 //! * **Panics and aborts.** A constructor that returns no `Result` panics if an argument is invalid, and aborts if the
-//!   allocator fails; `build` of a builder returns an error. If your `Hash`, iterator or closure panics, the filter
-//!   stays valid; so it does [after a clock panics](Builder::clock). Other panics: see the methods.
+//!   allocator fails; `build` of a builder returns an error. If your `Hash`, iterator, closure or
+//!   [clock](Builder::clock) panics, the filter stays valid. Other panics: see the methods.
 //! * **A filter lives in one process**: not in shared memory. Others map or read [a
 //!   snapshot](cookbook#answer-from-the-bytes-of-a-snapshot), or [follow a log](cookbook#one-set-on-many-machines).
-//!   After `fork`, a child may only look up, in its copies: other operations may wait forever for a lock of a thread
-//!   that the child lacks. (`std::process::Command` is safe.)
+//!   After `fork`, a child may only look up: other operations may wait forever for a lock of a thread that it lacks.
+//!   (`std::process::Command` is safe.)
 //!
 //! # If a lookup misses what you inserted
 //!
-//! This table has all causes, the most frequent first. If none applies, report a bug.
+//! This table has all causes, most frequent first. If none applies, report a bug.
 //!
 //! | cause | what to do |
 //! |---|---|

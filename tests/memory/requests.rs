@@ -223,7 +223,7 @@ fn of_deserializing() {
         }
     }
 
-    in_a_child("of_deserializing", 8, || {
+    in_a_child("of_deserializing", 6, || {
         let snapshot = default_layout().filter(10_000).snapshot().expect("memory for a test");
         in_turn("deserialize", |memory| {
             let list = snapshot.as_bytes().iter().copied();
