@@ -24,11 +24,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{process, thread};
 
 use clap::Parser;
-use coucal::{AnyLayout, GrowableExpiringCuckooFilter, KeyedHashBuilder};
+use coucal::{Fp21x3, GrowableExpiringCuckooFilter, KeyedHashBuilder};
 use parking_lot::Mutex;
 use tiny_http::{Method, Request, Response, Server};
 
-type Seen = GrowableExpiringCuckooFilter<AnyLayout, KeyedHashBuilder>;
+type Seen = GrowableExpiringCuckooFilter<Fp21x3, KeyedHashBuilder>;
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 /// A key is remembered for the window, and up to an eighth longer.

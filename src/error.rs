@@ -130,8 +130,8 @@ pub enum Error {
         capacity: usize,
     },
     /// A filter of fixed size needs a number of items: call [`capacity`](crate::Builder::capacity),
-    /// [`memory_bytes`](crate::Builder::memory_bytes) or [`snapshot_bytes`](crate::Builder::snapshot_bytes), or let it
-    /// [grow](crate::Builder::growable).
+    /// [`memory_bytes`](crate::Builder::memory_bytes) or [`snapshot_bytes`](crate::Builder::snapshot_bytes), or build
+    /// a filter that [grows](crate#growth).
     NoCapacity,
     /// The requested false-positive rate is not between 0 and 1, both excluded.
     InvalidRate,
@@ -532,8 +532,8 @@ impl fmt::Display for Error {
                 "a filter for {capacity} items is too large: request fewer, since a table has at most 2^44 slots"
             ),
             Self::NoCapacity => f.write_str(
-                "a filter of fixed size needs a number of items: call `capacity`, `memory_bytes`, `snapshot_bytes` or \
-                 `growable`",
+                "a filter of fixed size needs a number of items: call `capacity`, `memory_bytes` or `snapshot_bytes`, or \
+                 build a filter that grows",
             ),
             Self::InvalidRate => {
                 f.write_str("a false-positive rate must be greater than 0 and less than 1, for example 0.001")

@@ -170,9 +170,34 @@ impl GrowingLayout for Fp32x2 {}
 /// maximum capacity. Without one, it is the rate at 2<sup>40</sup> items, or where growth ends because of long values.
 ///
 /// Without a rate, it chooses the default layout, [`Fp16x4`](crate::Fp16x4). For a maplet with values that are too long
-/// for this layout, it chooses the smallest layout that stores them. For growing types with
-/// values or generations, see `growable` of the builder of [maplets](crate::MapletBuilder::growable) or of [expiring
-/// filters](crate::ExpiringBuilder::growable).
+/// for this layout, it chooses the smallest layout that stores them. For growing maplets, see
+/// [`growable`](crate::MapletBuilder::growable) of their builder.
+///
+/// # Growing expiring filters
+///
+/// If a builder of growing expiring filters calls [`any_layout`](crate::Builder::any_layout), it chooses the smallest
+/// layout that meets two conditions. (Without a rate, it does not choose [`Fp12x5`].)
+///
+/// * Growth does not end early (before the [maximum](crate::Builder::max_capacity), if there is one).
+/// * At most 0.4 % of the unseen items count as seen when the filter has doubled ten times. With a maximum, this holds
+///   for the filter of that size. With a [rate](crate::Builder::false_positive_rate), this rate takes the place of the
+///   0.4 %.
+///
+/// With neither a maximum nor a rate, the layout is [`Fp21x3`] for up to 64 generations, and [`Fp32x2`] for more. With
+/// a small maximum, it may be [`Fp16x4`]:
+///
+/// ```
+/// use coucal::GrowableExpiringCuckooFilter;
+///
+/// let builder = GrowableExpiringCuckooFilter::builder().any_layout();
+/// for (generations, layout) in [(2, "Fp21x3"), (64, "Fp21x3"), (65, "Fp32x2"), (256, "Fp32x2")] {
+///     let seen = builder.clone().generations(generations).build()?;
+///     assert_eq!(seen.layout_name(), layout);
+/// }
+/// let small = builder.generations(2).max_capacity(100_000).build()?;
+/// assert_eq!(small.layout_name(), "Fp16x4");
+/// # Ok::<(), coucal::Error>(())
+/// ```
 ///
 /// # Examples
 ///

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{env, fs, thread};
 
-use coucal::{AnyLayout, GrowableExpiringCuckooFilter, StableHashBuilder};
+use coucal::{Fp21x3, GrowableExpiringCuckooFilter, StableHashBuilder};
 use ureq::Agent;
 
 /// The example of this name, as built by the `cargo test` that runs this.
@@ -219,7 +219,7 @@ fn idempotency_keeps_the_key_of_its_hasher() {
 
 /// Keys of clients, and for each another key that a filter of one hasher takes for it.
 fn colliding<S: BuildHasher + Clone>(hasher: &S) -> Vec<(String, String)> {
-    let empty = || GrowableExpiringCuckooFilter::<AnyLayout, S>::with_hasher(9, hasher.clone());
+    let empty = || GrowableExpiringCuckooFilter::<Fp21x3, S>::with_hasher(9, hasher.clone());
     let orders: Vec<_> = (0..300).map(|n| format!("order-{n}")).collect();
     let all = empty();
     for order in &orders {

@@ -335,7 +335,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     }
 
     /// Lets [`build`](Self::build) choose the smallest layout that keeps the [rate](Self::false_positive_rate), among
-    /// those that [can grow](GrowingLayout).
+    /// those that [can grow](GrowingLayout). [`AnyLayout`] says which layout it chooses, also without a rate.
     ///
     /// # Examples
     ///

@@ -17,7 +17,7 @@ use self::quota::Quota;
 use self::timer::Timer;
 use crate::error::{Error, InsertError, Stopped, check_lengths};
 use crate::hasher::{ComparedHasher, DefaultHashBuilder, Item, Prehashed};
-use crate::layout::Fp16x4;
+use crate::layout::{Fp16x4, Fp21x3};
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
@@ -77,9 +77,8 @@ struct Ended {
 ///   so it may match another item: then the entry is remembered as long as that other item.
 /// * **Few others**: an item that was not seen is found at the [rate](ExpiringCuckooFilter::false_positive_rate) of a
 ///   maplet. Only the items of the window determine this rate. [`insert`](ExpiringCuckooFilter::insert) makes the same
-///   mistake: it takes such an item for seen. In a growing filter, the rate is
-///   [higher](crate::ExpiringBuilder::growable): one in 900 with 16 generations, ten million items, and defaults
-///   otherwise.
+///   mistake: it takes such an item for seen. In a [growing filter](GrowableExpiringCuckooFilter#layouts) with 16
+///   generations, ten million items, and defaults otherwise, the rate is one in 900.
 /// * **One `true`**: if several threads insert a new item at once, exactly one of them gets `true`.
 /// * **Lookups are wait-free**: [`contains`](ExpiringCuckooFilter::contains) takes a bounded number of steps, whatever
 ///   other threads do, even if one is stopped in the middle of an `advance`. Lookups do not know of generations: they
@@ -273,6 +272,52 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<
 /// [`reserve`](ExpiringCuckooFilter::reserve), [`max_capacity`](ExpiringCuckooFilter::max_capacity) and
 /// [`false_positive_rate_at`](ExpiringCuckooFilter::false_positive_rate_at).
 ///
+/// # Layouts
+///
+/// The default layout is [`Fp21x3`]. It has room for every number of generations, and growth does not end early. With
+/// ten million items in the window, it takes 29 bits per item. These shares of the unseen items then count as seen:
+///
+/// | generations | false positives |
+/// |---|---|
+/// | 2 | 0.014 % |
+/// | 3 or 4 | 0.028 % |
+/// | 5 to 8 | 0.057 % |
+/// | 9 to 16 | 0.11 % |
+/// | 17 to 32 | 0.23 % |
+/// | 33 to 64 | 0.46 % |
+/// | 65 to 128 | 0.93 % |
+/// | 129 to 256 | 1.9 % |
+///
+/// For fewer false positives, above all with more than 64 generations, name [`Fp32x2`](crate::Fp32x2): 47 bits per
+/// item, and 0.0006 % or less with ten million items. Or set a [rate](crate::Builder::false_positive_rate) and call
+/// [`any_layout`](crate::Builder::any_layout), which [chooses the layout](AnyLayout#growing-expiring-filters).
+///
+/// [`Fp16x4`] needs a quarter less memory than `Fp21x3`, but has some forty times as many false positives: with 8
+/// generations and ten million items, one unseen item in 40 counts as seen. With a
+/// [capacity](crate::Builder::capacity) for the items of a whole window it is one in 400, because then the filter does
+/// not double. Without a capacity and a maximum, it has room for up to 16 generations.
+///
+/// ```
+/// use coucal::{Fp16x4, Fp32x2, GrowableExpiringCuckooFilter};
+///
+/// let builder = GrowableExpiringCuckooFilter::builder();
+/// let [eight, all] = [8, 256].map(|generations| builder.clone().generations(generations));
+/// let wide = all.clone().layout::<Fp32x2>();
+/// let small = eight.clone().layout::<Fp16x4>();
+/// let of_window = small.clone().capacity(10_000_000);
+/// for (figures, rate, bits) in [
+///     (eight.figures(10_000_000)?, 0.000_57, 29.5),
+///     (all.figures(10_000_000)?, 0.019_3, 29.5),
+///     (wide.figures(10_000_000)?, 0.000_006, 47.5),
+///     (small.figures(10_000_000)?, 0.024_7, 23.0),
+///     (of_window.figures(10_000_000)?, 0.002_48, 23.0),
+/// ] {
+///     assert!((0.9 * rate..1.1 * rate).contains(&figures.false_positive_rate), "{figures:?}");
+///     assert!(figures.bits_per_item < bits);
+/// }
+/// # Ok::<(), coucal::Error>(())
+/// ```
+///
 /// # Examples
 ///
 /// ```
@@ -285,7 +330,7 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<
 /// assert!(seen.contains(&9999));
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub type GrowableExpiringCuckooFilter<L = AnyLayout, S = DefaultHashBuilder> =
+pub type GrowableExpiringCuckooFilter<L = Fp21x3, S = DefaultHashBuilder> =
     ExpiringFilter<Growable<L>, S>;
 
 /// Checks that a generation can end after `items` new items. If `room` is given, N - 1 of the N `generations` must fit
@@ -1377,7 +1422,8 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
         /// ```
         /// use coucal::ExpiringCuckooFilter;
         ///
-        /// let seen = ExpiringCuckooFilter::builder().max_capacity(1000).generations(4).build()?;
+        /// let builder = GrowableExpiringCuckooFilter::builder().generations(4);
+        /// let seen = builder.max_capacity(1000).build()?;
         /// assert_eq!(seen.max_capacity(), 1000);
         /// # Ok::<(), coucal::Error>(())
         /// ```

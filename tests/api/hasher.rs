@@ -9,8 +9,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::thread;
 
 use coucal::{
-    AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, DefaultHashBuilder,
-    Error, Fp16x4, GrowableCuckooFilter, GrowableExpiringCuckooFilter, KeyedHashBuilder, NoHasher,
+    CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, DefaultHashBuilder, Error,
+    Fp16x4, Fp21x3, GrowableCuckooFilter, GrowableExpiringCuckooFilter, KeyedHashBuilder, NoHasher,
     Prehashed, StableHashBuilder,
 };
 use coucal_reference::format;
@@ -142,12 +142,12 @@ fn a_filter_with_a_key_is_restored_with_this_key_alone() {
     let refused = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, other.clone());
     assert_eq!(refused.err(), Some(Error::OtherHasher));
 
-    let seen = GrowableExpiringCuckooFilter::<AnyLayout, _>::with_hasher(4, hasher.clone());
+    let seen = GrowableExpiringCuckooFilter::<Fp21x3, _>::with_hasher(4, hasher.clone());
     seen.insert("egg").expect("enough memory");
     let bytes = seen.snapshot().expect("enough memory").into_bytes();
-    let restored = GrowableExpiringCuckooFilter::<AnyLayout, _>::from_bytes(&bytes, hasher);
+    let restored = GrowableExpiringCuckooFilter::<Fp21x3, _>::from_bytes(&bytes, hasher);
     assert_eq!(restored.expect("its key").age("egg"), Some(0));
-    let refused = GrowableExpiringCuckooFilter::<AnyLayout, _>::from_bytes(&bytes, other);
+    let refused = GrowableExpiringCuckooFilter::<Fp21x3, _>::from_bytes(&bytes, other);
     assert_eq!(refused.err(), Some(Error::OtherHasher));
 }
 
@@ -186,10 +186,10 @@ fn a_filter_of_hashes_is_restored_without_a_hasher() {
     let view = CuckooMapletView::from_bytes(&bytes, NoHasher).expect("its type");
     assert!(restored.get(&egg).eq([7]) && view.get(&egg).eq([7]));
 
-    let seen = GrowableExpiringCuckooFilter::<AnyLayout, _>::with_hasher(4, NoHasher);
+    let seen = GrowableExpiringCuckooFilter::<Fp21x3, _>::with_hasher(4, NoHasher);
     seen.insert(&egg).expect("enough memory");
     let bytes = seen.snapshot().expect("enough memory").into_bytes();
-    let restored = GrowableExpiringCuckooFilter::<AnyLayout, _>::from_bytes(&bytes, NoHasher);
+    let restored = GrowableExpiringCuckooFilter::<Fp21x3, _>::from_bytes(&bytes, NoHasher);
     assert_eq!(restored.expect("its type").age(&egg), Some(0));
 
     let hashed = CuckooFilter::with_capacity_and_hasher(100, stable);

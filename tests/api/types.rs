@@ -5,7 +5,7 @@ use coucal::{
     AnyCuckooFilter, AnyCuckooMaplet, AnyExpiringCuckooFilter, AnyLayout, Builder, CuckooFilter,
     CuckooFilterView, CuckooMaplet, CuckooMapletView, DefaultHashBuilder, Error, Expiring,
     ExpiringBuilder, ExpiringCuckooFilter, ExpiringFilter, Filter, Filters, Fixed, Fp12x5, Fp16x4,
-    Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
+    Fp21x3, Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
     GrowingLayout, Maplet, MapletBuilder, Maplets, NoHasher, StableHashBuilder,
 };
 
@@ -36,7 +36,7 @@ are_the_same! {
     ExpiringCuckooFilter = ExpiringFilter<Fixed<Fp16x4>, DefaultHashBuilder>;
     ExpiringCuckooFilter<Fp12x5> = ExpiringFilter<Fixed<Fp12x5>, DefaultHashBuilder>;
     AnyExpiringCuckooFilter = ExpiringFilter<Fixed<AnyLayout>, DefaultHashBuilder>;
-    GrowableExpiringCuckooFilter = ExpiringFilter<Growable<AnyLayout>, DefaultHashBuilder>;
+    GrowableExpiringCuckooFilter = ExpiringFilter<Growable<Fp21x3>, DefaultHashBuilder>;
     GrowableExpiringCuckooFilter<Fp12x5> = ExpiringFilter<Growable<Fp12x5>, DefaultHashBuilder>;
     ExpiringFilter<Fixed<Fp12x5>> = ExpiringFilter<Fixed<Fp12x5>, DefaultHashBuilder>;
     Builder = Builder<Fixed<Fp16x4>, DefaultHashBuilder, Filters>;

@@ -11,7 +11,7 @@ use coucal::{Error, Prehashed};
 use coucal_reference::{HASHER, Layout, hashes, random};
 use rand::RngExt;
 
-use super::{Seen, builder};
+use super::{Seen, builder, growing_builder};
 
 /// Ten times as long with `COUCAL_LONG`.
 fn runs() -> usize {
@@ -98,7 +98,7 @@ fn fewer_items_than_generations() {
 /// Without a number of items, it is that of the maximum capacity. A clone has all settings.
 #[test]
 fn a_filter_that_forgets_when_full_has_a_number_of_items() {
-    let growing = builder(wide(), 4).max_capacity(8000).forget_oldest_when_full();
+    let growing = growing_builder(wide(), 4).max_capacity(8000).forget_oldest_when_full();
     assert_eq!(growing.build().unwrap().items_per_generation(), Some(2000));
     let fixed = builder(wide(), 4).capacity(100).forget_oldest_when_full();
     let clone = fixed.clone().build().unwrap().try_clone().unwrap();

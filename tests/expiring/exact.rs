@@ -9,7 +9,7 @@ use coucal_reference::{HASHER, LAYOUTS, Random, cases, hashes, run_cases};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 
-use super::{GrowingSeen, Seen, builder, most_generations};
+use super::{GrowingSeen, Seen, builder, growing_builder, most_generations};
 
 /// How items are inserted.
 #[derive(Clone, Copy, Debug)]
@@ -336,7 +336,7 @@ fn reserve(seen: &GrowingSeen, more: usize) {
 fn growing() {
     for layout in LAYOUTS.into_iter().filter(|layout| layout.grows()) {
         let new = |generations, capacity: usize| {
-            let builder = builder(layout, generations).capacity(capacity / 4);
+            let builder = growing_builder(layout, generations).capacity(capacity / 4);
             builder.max_capacity(capacity.max(20)).build().unwrap()
         };
         check::<Growable<AnyLayout>>(160, new, most_generations(layout), reserve);

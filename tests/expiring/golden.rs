@@ -9,7 +9,7 @@ use coucal::Storage;
 use coucal_reference::format::{MOST_SLOTS, at, number};
 use coucal_reference::{HASHER, Layout};
 
-use super::{GrowingSeen, Seen, builder};
+use super::{GrowingSeen, Seen, builder, growing_builder};
 
 /// Restores the golden file with this name, and checks that its bytes are those of a new snapshot.
 fn golden<L: Storage>(name: &str, new: &Seen<L>) -> Seen<L> {
@@ -65,7 +65,7 @@ fn golden_files() {
 fn golden_files_of_what_grows() {
     for name in ["Fp12x5", "Fp16x4", "Fp21x3", "Fp32x2"] {
         let seen: GrowingSeen =
-            builder(Layout::named(name), 5).capacity(1).max_capacity(2000).build().unwrap();
+            growing_builder(Layout::named(name), 5).capacity(1).max_capacity(2000).build().unwrap();
         fill(&seen, 500);
         holds(&golden(&format!("{name}-expiring-grown.coucal"), &seen), 500);
     }
@@ -76,7 +76,7 @@ fn golden_files_of_what_grows() {
 #[test]
 fn golden_files_without_an_end() {
     for layout in ["Fp16x4", "Fp21x3", "Fp32x2"].map(Layout::named) {
-        let seen: GrowingSeen = builder(layout, 5).growable().build().unwrap();
+        let seen: GrowingSeen = growing_builder(layout, 5).build().unwrap();
         let items = 120 * layout.slots as u64;
         fill(&seen, items);
         let restored = golden(&format!("{}-expiring-endless.coucal", layout.name), &seen);

@@ -5,23 +5,23 @@ use coucal_reference::format::{self, HEADER, PAIR, ReadError, forged, number, pu
 use coucal_reference::{HASHER, LAYOUTS, Layout, hashes, judged, random};
 use rand::RngExt;
 
-use super::{GrowingSeen, Seen, builder, most_generations};
+use super::{GrowingSeen, Seen, builder, growing_builder, most_generations};
 
 /// Returns snapshots with some of everything: three generations, a stash, doubled entries.
 fn snapshots() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for layout in LAYOUTS {
         for generations in [2, 3, most_generations(layout)] {
-            let builder = builder(layout, generations);
-            all.push(filled(&builder.clone().capacity(60).build().unwrap(), 300, 130));
+            let builder = builder(layout, generations).capacity(60);
+            all.push(filled(&builder.build().unwrap(), 300, 130));
             if layout.grows() {
-                let builder = builder.capacity(1).max_capacity(2000);
+                let builder = growing_builder(layout, generations).capacity(1).max_capacity(2000);
                 all.push(filled(&builder.build().unwrap(), 300, 130));
             }
         }
     }
     // This one has short entries, in a table that has grown much.
-    let doubling = builder(Layout::named("Fp12x5"), 15).capacity(1).max_capacity(3600);
+    let doubling = growing_builder(Layout::named("Fp12x5"), 15).capacity(1).max_capacity(3600);
     all.push(filled(&doubling.build().unwrap(), 3000, 300));
     let contents = || all.iter().map(|bytes| format::read(bytes).unwrap());
     assert!(contents().filter(|contents| contents.stashed > 0).count() > 3);
@@ -140,7 +140,7 @@ fn as_a_maplet() {
 #[test]
 fn no_room_is_reserved_beside_too_many_doubled_entries() {
     const DOUBLED: u64 = 300;
-    let builder = builder(Layout::named("Fp16x4"), 4).capacity(1).max_capacity(10_000);
+    let builder = growing_builder(Layout::named("Fp16x4"), 4).capacity(1).max_capacity(10_000);
     let seen = builder.build().unwrap();
     assert!(hashes(1).take(400).all(|hash| seen.insert(&Prehashed(hash)).is_ok()));
     let bytes = seen.snapshot().unwrap().into_bytes();

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use coucal::{
     AnyLayout, Error, ExpiringBuilder, ExpiringCuckooFilter, ExpiringFilter, Fixed, Growable,
-    StableHashBuilder,
+    GrowableExpiringCuckooFilter, StableHashBuilder,
 };
 use coucal_reference::{HASHER, Layout};
 
@@ -34,6 +34,14 @@ fn builder(
 ) -> ExpiringBuilder<Fixed<AnyLayout>, StableHashBuilder> {
     let builder = ExpiringCuckooFilter::builder().layout_named(layout.name).expect("its name");
     builder.hasher(HASHER).generations(generations)
+}
+
+fn growing_builder(
+    layout: Layout,
+    generations: u32,
+) -> ExpiringBuilder<Growable<AnyLayout>, StableHashBuilder> {
+    let builder = GrowableExpiringCuckooFilter::builder().layout_named(layout.name);
+    builder.expect("its name").hasher(HASHER).generations(generations)
 }
 
 /// The figures of a builder that cannot build are the same error.

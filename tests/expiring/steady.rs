@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use coucal::{Prehashed, Storage};
 use coucal_reference::{LAYOUTS, hashes};
 
-use super::{Seen, builder};
+use super::{Seen, builder, growing_builder};
 
 const GENERATIONS: u32 = 4;
 const PER_GENERATION: usize = 100;
@@ -64,7 +64,7 @@ fn fixed() {
 #[test]
 fn the_load_of_a_growing_filter() {
     let layout = LAYOUTS.into_iter().find(|layout| layout.name == "Fp32x2").unwrap();
-    let seen = builder(layout, GENERATIONS).growable().build().unwrap();
+    let seen = growing_builder(layout, GENERATIONS).build().unwrap();
     let most = layout.target() + 0.05;
     for (number, item) in hashes(7).take(20_000).enumerate() {
         seen.insert(&Prehashed(item)).unwrap();
@@ -76,7 +76,7 @@ fn the_load_of_a_growing_filter() {
 fn growing() {
     for name in ["Fp16x4", "Fp21x3"] {
         let layout = LAYOUTS.into_iter().find(|layout| layout.name == name).unwrap();
-        let builder = builder(layout, GENERATIONS).capacity(1).max_capacity(10_000);
+        let builder = growing_builder(layout, GENERATIONS).capacity(1).max_capacity(10_000);
         ten_thousand_generations(&builder.build().unwrap());
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use coucal::{AnyLayout, Growable, Prehashed, Storage};
 use coucal_reference::{Layout, hashes};
 
-use super::{Seen, builder};
+use super::{Seen, builder, growing_builder};
 
 const GENERATIONS: u32 = 4;
 
@@ -102,7 +102,7 @@ fn fixed() {
 #[test]
 fn growing() {
     let layout = Layout::named("Fp32x2");
-    let builder = builder(layout, GENERATIONS).capacity(1).max_capacity(1_000_000);
+    let builder = growing_builder(layout, GENERATIONS).capacity(1).max_capacity(1_000_000);
     let seen: Seen<Growable<AnyLayout>> = builder.build().unwrap();
     beside_each_other(&seen, 3);
 }

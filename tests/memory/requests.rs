@@ -11,7 +11,8 @@ use std::{error, fmt};
 
 use coucal::{
     AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, Error, ExpiringBuilder,
-    ExpiringCuckooFilter, Fixed, Fp16x4, Growable, Prehashed, Snapshot, StableHashBuilder, Storage,
+    ExpiringCuckooFilter, Fixed, Fp16x4, Growable, GrowableExpiringCuckooFilter, Prehashed,
+    Snapshot, StableHashBuilder, Storage,
 };
 use coucal_reference::format;
 #[cfg(feature = "serde")]
@@ -615,9 +616,10 @@ fn of_expiring_filters() {
             builder().capacity(400).build().expect("memory for a test");
         let any = builder().capacity(400).layout_named("Fp21x3").expect("a layout");
         let any: Seen<Fixed<AnyLayout>> = any.build().expect("memory for a test");
-        let growing =
-            builder().capacity(200).max_capacity(10_000).layout_named("Fp32x2").expect("a layout");
-        let growing: Seen<Growable<AnyLayout>> = growing.build().expect("memory for a test");
+        let growing = GrowableExpiringCuckooFilter::builder().hasher(HASHER).generations(4);
+        let growing = growing.capacity(200).max_capacity(10_000).layout_named("Fp32x2");
+        let growing: Seen<Growable<AnyLayout>> =
+            growing.expect("a layout").build().expect("memory for a test");
         Expiring::new(&fixed).requests()
             + Expiring::new(&any).requests()
             + Expiring::new(&growing).requests()

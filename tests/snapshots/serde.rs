@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use coucal::{
-    AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView,
-    ExpiringCuckooFilter, Fp16x4, GrowableExpiringCuckooFilter, NoHasher, Prehashed, Snapshot,
-    StableHashBuilder,
+    CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, ExpiringCuckooFilter, Fp16x4,
+    Fp21x3, GrowableExpiringCuckooFilter, NoHasher, Prehashed, Snapshot, StableHashBuilder,
 };
 use serde_core::Deserialize;
 
@@ -129,11 +128,12 @@ fn filters_and_views() {
 
     // A filter that forgets by itself would come back as one that does not.
     let seen = || ExpiringCuckooFilter::builder().generations(4).hasher(Default::default());
-    let mut plain = seen().growable().build().unwrap();
+    let growing = GrowableExpiringCuckooFilter::builder().generations(4);
+    let mut plain = growing.hasher(Default::default()).build().unwrap();
     plain.insert("egg").unwrap();
     plain.advance();
     let written = postcard::to_allocvec(&plain).unwrap();
-    let restored: GrowableExpiringCuckooFilter<AnyLayout, Default> =
+    let restored: GrowableExpiringCuckooFilter<Fp21x3, Default> =
         postcard::from_bytes(&written).unwrap();
     assert_eq!(restored.age("egg"), Some(1));
     plain.set_every(Duration::from_secs(60), Duration::ZERO).unwrap();

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use coucal::{
     AnyCuckooFilter, Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet,
     ExpiringCuckooFilter, Fixed, Fp8x8, Fp16x4, GrowableCuckooFilter, GrowableCuckooMaplet,
-    SemiSorted14x5, Snapshot, StableHashBuilder, Storage,
+    GrowableExpiringCuckooFilter, SemiSorted14x5, Snapshot, StableHashBuilder, Storage,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::sync::atomic::Ordering::{Relaxed, Release};
@@ -447,7 +447,7 @@ mod steps {
             maplet.update_or_insert(&9, 3, |value| Some(value ^ 1)).unwrap();
             assert!(maplet.remove_value(5) > 0);
             maplet.update_values(|value| Some(value / 2)).unwrap();
-            let seen = ExpiringCuckooFilter::builder().growable().generations(3).build().unwrap();
+            let seen = GrowableExpiringCuckooFilter::builder().generations(3).build().unwrap();
             seen.insert_all(0..500_u32).unwrap();
             assert_eq!((seen.age(&7), seen.advance()), (Some(0), 0));
             assert!(seen.advance() + seen.advance() >= 500);

@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use coucal::{ExpiringCuckooFilter, Growable};
+use coucal::{ExpiringCuckooFilter, Growable, GrowableExpiringCuckooFilter};
 
 use super::*;
 
@@ -322,8 +322,8 @@ mod expiring {
         of(move || builder.clone().every(PERIOD).clock(now).build().unwrap())
     }
 
-    fn growing() -> Tables<Filter<Growable<coucal::AnyLayout>>> {
-        let builder = ExpiringCuckooFilter::builder().growable().generations(3).hasher(stable());
+    fn growing() -> Tables<Filter<Growable<coucal::Fp21x3>>> {
+        let builder = GrowableExpiringCuckooFilter::builder().generations(3).hasher(stable());
         of(move || builder.clone().every(PERIOD).clock(now).build().unwrap())
     }
 

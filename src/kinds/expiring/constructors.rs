@@ -14,9 +14,9 @@ use super::{
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::kinds::builder::{Builder, Expiry, Figures, built};
-use crate::layout::{Fp16x4, Layout, LayoutId};
+use crate::layout::{Fp16x4, Fp21x3, Layout, LayoutId};
 use crate::sizing::{self, Request};
-use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
+use crate::storage::{AnyLayout, Fixed, Growable, Storage};
 use crate::table::placing::entry::ValueBits;
 use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 
@@ -24,7 +24,8 @@ use crate::table::whole::generations::{self, COUNTS, Clock, Generations};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiring {}
 
-/// Builds an [`ExpiringCuckooFilter`] step by step. [`ExpiringCuckooFilter::builder`] returns one.
+/// Builds an [`ExpiringCuckooFilter`] step by step. [`ExpiringCuckooFilter::builder`] returns one. For a filter that
+/// grows, begin with [`GrowableExpiringCuckooFilter::builder`]: it has another default layout.
 ///
 /// It is the [`Builder`] of filters, with two additions: the [number of generations](Builder::generations), and the
 /// events that end a generation. Your calls of `advance` always do; other events are [a period](Builder::every), [a
@@ -59,8 +60,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// than the layout has room for. Every expiring filter needs this call.
     ///
     /// Each doubling of N takes one bit of the fingerprint, and so doubles the rate of false positives, as each [bit of
-    /// a value](crate::CuckooMaplet#layouts) does. With few generations the window is coarse: an item is remembered for
-    /// N - 1 to N of them.
+    /// a value](crate::CuckooMaplet#layouts) does: [how high it is in a growing
+    /// filter](GrowableExpiringCuckooFilter#layouts). With few generations the window is coarse: an item is remembered
+    /// for N - 1 to N of them.
     ///
     /// # Examples
     ///
@@ -339,88 +341,6 @@ fn out_of_range(generations: u32, error: Error) -> Error {
     }
 }
 
-/// Growth of an expiring filter.
-impl<L: GrowingLayout, S> ExpiringBuilder<Fixed<L>, S> {
-    /// Makes the filter [grow](crate#growth) with its items, as [`growable`](Self::growable) does, but only up to
-    /// `items` items at once.
-    ///
-    /// The maximum stays with the filter, also if it is restored from a snapshot. A larger maximum needs a new filter.
-    /// A large maximum takes no memory until the filter has that many items.
-    ///
-    /// A layout that you named before this call is kept, but the type then has [`AnyLayout`]. To have the layout in the
-    /// type, name it after this call: `.max_capacity(items).layout::<Fp21x3>()`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::ExpiringCuckooFilter;
-    ///
-    /// let seen = ExpiringCuckooFilter::builder().max_capacity(1_000_000).generations(4).build()?;
-    /// assert_eq!(seen.max_capacity(), 1_000_000);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn max_capacity(self, items: usize) -> ExpiringBuilder<Growable<AnyLayout>, S> {
-        self.with_growth(Some(items))
-    }
-
-    /// Makes the filter [grow](crate#growth) with the items of its window, as far as there is memory. It needs no size.
-    ///
-    /// If you named no layout, `build` chooses the smallest one that meets two conditions. (Without a rate, it does not
-    /// choose [`Fp12x5`](crate::Fp12x5).)
-    ///
-    /// * Growth does not end early (before the maximum, if there is one).
-    /// * At most 0.4 % of the unseen items count as seen when the filter has doubled ten times. With a
-    ///   [`max_capacity`](Self::max_capacity), this holds for the filter of that size. With a
-    ///   [rate](Self::false_positive_rate), this rate takes the place of the 0.4 %.
-    ///
-    /// With neither a maximum nor a rate, the layout is [`Fp21x3`](crate::Fp21x3) for up to 64 generations, and
-    /// [`Fp32x2`](crate::Fp32x2) for more.
-    ///
-    /// [`Fp16x4`] needs a quarter less memory than `Fp21x3`, but has some forty times as many false positives: with 8
-    /// generations and ten million items, one unseen item in 40 counts as seen. With a [capacity](Self::capacity) for
-    /// the items of a whole window it is one in 400, because then the filter does not double.
-    ///
-    /// ```
-    /// use coucal::{Fp16x4, GrowableExpiringCuckooFilter};
-    ///
-    /// let builder = GrowableExpiringCuckooFilter::builder();
-    /// let [eight, sixteen] = [8, 16].map(|generations| builder.clone().generations(generations));
-    /// for (builder, rate, bits) in [(eight.clone(), 0.000_57, 31.0), (sixteen, 0.001_13, 31.0)] {
-    ///     let figures = builder.figures(10_000_000)?;
-    ///     assert_eq!(figures.layout_name, "Fp21x3");
-    ///     assert!((0.98 * rate..1.02 * rate).contains(&figures.false_positive_rate));
-    ///     assert!(figures.bits_per_item < bits);
-    /// }
-    ///
-    /// let small = eight.layout::<Fp16x4>();
-    /// let of_window = small.clone().capacity(10_000_000);
-    /// for (builder, rate) in [(small, 0.024_7), (of_window, 0.002_48)] {
-    ///     let figures = builder.figures(10_000_000)?;
-    ///     assert!((0.98 * rate..1.02 * rate).contains(&figures.false_positive_rate), "{figures:?}");
-    ///     assert!(figures.bits_per_item < 23.0);
-    /// }
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
-    ///
-    /// let builder = ExpiringCuckooFilter::builder().growable().generations(4);
-    /// let seen: GrowableExpiringCuckooFilter = builder.build()?;
-    /// for item in 0..100_000 {
-    ///     seen.insert(&item)?;
-    /// }
-    /// // Few items cannot be told apart from another one.
-    /// assert!(seen.len() > 99_900 && seen.layout_name() == "Fp21x3");
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn growable(self) -> ExpiringBuilder<Growable<AnyLayout>, S> {
-        self.with_growth(None)
-    }
-}
-
 /// Constructors. For all other choices, use the [builder](ExpiringCuckooFilter::builder).
 impl ExpiringCuckooFilter {
     /// Returns an empty filter that holds `items` items, those of all generations together, with `generations`
@@ -490,9 +410,8 @@ impl<S> ExpiringCuckooFilter<Fp16x4, S> {
 }
 
 impl GrowableExpiringCuckooFilter {
-    /// Returns an empty filter that grows with the items of its `generations` generations, with the default hasher. It
-    /// needs no size and no layout: [`growable`](ExpiringBuilder::growable) says which layout it has. Your calls of
-    /// [`advance`](Self::advance) end the generations.
+    /// Returns an empty filter that grows with the items of its `generations` generations, with the default layout and
+    /// hasher. It needs no size. Your calls of [`advance`](Self::advance) end the generations.
     ///
     /// # Panics
     ///
@@ -541,23 +460,35 @@ impl GrowableExpiringCuckooFilter {
     /// Returns a builder of growing expiring filters: use it to set a maximum, a false-positive rate, another layout or
     /// another hasher, or to get an error in place of a panic.
     ///
+    /// The layout is [`Fp21x3`], unless you name another one. If it cannot keep the
+    /// [rate](ExpiringBuilder::false_positive_rate) that you set, `build` returns [`Error::RateOutOfReach`]: call
+    /// [`any_layout`](ExpiringBuilder::any_layout) as well.
+    ///
     /// # Examples
     ///
     /// ```
     /// use std::time::Duration;
-    /// use coucal::GrowableExpiringCuckooFilter;
+    /// use coucal::{Error, GrowableExpiringCuckooFilter};
     ///
     /// let builder = GrowableExpiringCuckooFilter::builder().generations(10);
-    /// let seen = builder.every(Duration::from_secs(60)).build()?;
+    /// let seen = builder.clone().every(Duration::from_secs(60)).build()?;
     /// assert!(seen.insert("egg")?);
-    /// # Ok::<(), coucal::Error>(())
+    ///
+    /// let seen = builder.clone().max_capacity(1_000_000).build()?;
+    /// assert_eq!(seen.max_capacity(), 1_000_000);
+    ///
+    /// let builder = builder.false_positive_rate(0.000_01);
+    /// let error = builder.clone().build().unwrap_err();
+    /// assert!(matches!(error, Error::RateOutOfReach { layout: "Fp21x3", other: Some("Fp32x2"), .. }));
+    /// assert_eq!(builder.any_layout().build()?.layout_name(), "Fp32x2");
+    /// # Ok::<(), Error>(())
     /// ```
-    pub fn builder() -> ExpiringBuilder<Growable<AnyLayout>> {
-        ExpiringCuckooFilter::builder().growable()
+    pub fn builder() -> ExpiringBuilder<Growable<Fp21x3>> {
+        ExpiringBuilder::default().with_growth(None)
     }
 }
 
-impl<S> GrowableExpiringCuckooFilter<AnyLayout, S> {
+impl<S> GrowableExpiringCuckooFilter<Fp21x3, S> {
     /// Builds a filter as [`new`](GrowableExpiringCuckooFilter::new) does, with this hasher.
     ///
     /// # Panics
