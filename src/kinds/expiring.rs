@@ -275,7 +275,7 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<
 /// # Layouts
 ///
 /// The default layout is [`Fp21x3`]. It has room for every number of generations, and growth does not end early. With
-/// ten million items in the window, it takes 29 bits per item. These shares of the unseen items then count as seen:
+/// ten million items in the window, it takes 28 to 29 bits per item. These shares of the unseen items then count as seen:
 ///
 /// | generations | false positives |
 /// |---|---|
@@ -1420,7 +1420,7 @@ impl<L: GrowingLayout, S> ExpiringFilter<Growable<L>, S> {
         /// # Examples
         ///
         /// ```
-        /// use coucal::ExpiringCuckooFilter;
+        /// use coucal::GrowableExpiringCuckooFilter;
         ///
         /// let builder = GrowableExpiringCuckooFilter::builder().generations(4);
         /// let seen = builder.max_capacity(1000).build()?;

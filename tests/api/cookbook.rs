@@ -116,6 +116,29 @@ fn the_costs_of_growing_counters() {
     assert!(words.contains(&stated), "not in the cookbook: {stated}");
 }
 
+/// The type of growing expiring filters states the rates of its default layout, which has room for all generations.
+#[test]
+fn the_rates_of_growing_generations() {
+    let page = include_str!("../../src/kinds/expiring.rs");
+    let endless = usize::try_from(1_u64 << 43).unwrap_or(usize::MAX);
+    for generations in 2..=256_u32 {
+        let builder = GrowableExpiringCuckooFilter::builder().generations(generations);
+        let figures = builder.figures(10_000_000).unwrap();
+        assert!(figures.layout_name == "Fp21x3" && figures.max_capacity >= endless, "{figures:?}");
+        assert!((28.0..29.5).contains(&figures.bits_per_item), "{figures:?}");
+        let most = generations.next_power_of_two();
+        let numbers = match most {
+            2 => "2".to_owned(),
+            4 => "3 or 4".to_owned(),
+            most => format!("{} to {most}", most / 2 + 1),
+        };
+        let percent = 100.0 * figures.false_positive_rate;
+        let decimals = (1.0 - percent.log10().floor()) as usize;
+        let row = format!("/// | {numbers} | {percent:.decimals$} % |");
+        assert!(page.lines().any(|line| line == row), "the row is {row:?}");
+    }
+}
+
 /// The page of the crate is short: without its code, and without the targets of links, it has 2,000 words.
 #[test]
 fn the_page_of_the_crate_has_2000_words() {
