@@ -275,7 +275,8 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<
 /// # Layouts
 ///
 /// The default layout is [`Fp21x3`]. It has room for every number of generations, and growth does not end early. With
-/// ten million items in the window, it takes 28 to 29 bits per item. These shares of the unseen items then count as seen:
+/// ten million items in the window, it takes 28 to 29 bits per item, and these shares of the unseen items count as
+/// seen:
 ///
 /// | generations | false positives |
 /// |---|---|

@@ -357,7 +357,7 @@ mod expiring {
         }
     }
 
-    fn growing_operations() -> Vec<Operation<Filter<Growable<coucal::AnyLayout>>>> {
+    fn growing_operations() -> Vec<Operation<Filter<Growable<coucal::Fp21x3>>>> {
         let mut operations = operations();
         operations.push(("reserve", |of| of.table.reserve(2000).unwrap()));
         operations
