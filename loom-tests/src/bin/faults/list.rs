@@ -134,6 +134,8 @@ macro_rules! exceptions {
 pub const EXCEPTIONS: &[Exception] = exceptions! {
     clear_locked "fence(Ordering::SeqCst);": "AcqRel, not SeqCst", NO_FENCE_OF_LOOM;
     clear_locked "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
+    lack "flags.is_some_and(|flags| flags.load(Ordering::SeqCst) & flag == 0)":
+        "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
     scan_length "let load = || words.word(at).load(Ordering::SeqCst);":
         "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
     set_lines "self.cells.lines.store(changes << u32::BITS | lines as u64, Ordering::SeqCst);":
