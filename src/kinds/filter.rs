@@ -230,6 +230,7 @@ impl<L: Storage, S> Filter<L, S> {
     /// Waits for other threads that write to the stripe of the bucket that holds the item. Where something is stashed,
     /// it may also wait for those that write to the stash, and for the allocator: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). If the allocator has no memory, the removal still succeeds.
+    /// (A thread that waits for a mutex for the first time may need memory for that, and aborts if there is none.)
     ///
     /// For an absent item it takes no lock, with two exceptions: (a) something of the item's version group (one of at
     /// most 1,024 groups of items) is [stashed](crate#the-stash), and the stash is resized during the call; (b) other

@@ -224,8 +224,8 @@ fn of_deserializing() {
         }
     }
 
-    in_a_child("of_deserializing", 6, || {
-        let snapshot = default_layout().filter(10_000).snapshot().expect("memory for a test");
+    in_a_child("of_deserializing", 8, || {
+        let snapshot = default_layout().filter(50_000).snapshot().expect("memory for a test");
         in_turn("deserialize", |memory| {
             let list = snapshot.as_bytes().iter().copied();
             let list = SeqDeserializer::<_, Failed>::new(list);

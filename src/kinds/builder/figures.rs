@@ -142,8 +142,8 @@ fn sizing_within(budgets: [Budget<'_>; 2], request: Request) -> Result<(Request,
     let of = |request| Ok::<_, Error>((request, Sizing::new(request)?));
     // The first budget that is exceeded: its name, its bytes, and the bytes that are needed.
     let exceeded = |sizing: Sizing| {
-        let of = |&(budget, bytes, needs): &Budget<'_>| Some((budget, bytes?, needs(sizing)));
-        budgets.iter().filter_map(of).find(|(_, bytes, needed)| needed > bytes)
+        let needed = |&(budget, bytes, needs): &Budget<'_>| Some((budget, bytes?, needs(sizing)));
+        budgets.iter().filter_map(needed).find(|(_, bytes, needed)| needed > bytes)
     };
     let most =
         budgets.iter().filter_map(|(_, bytes, _)| *bytes).min().expect("at least one budget");
