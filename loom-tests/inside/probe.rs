@@ -356,8 +356,8 @@ pub fn empty<M: Subject>(began_with: usize, max_buckets: usize, generations: u32
     M::from_inner(Inner { state, hasher, capacity: 0, max_capacity: 0 })
 }
 
-/// Stores each word, each version, and the extent. loom keeps a `SeqCst` load from reading an old value only if that
-/// value was stored `SeqCst`, and an initial value was not stored at all.
+/// Stores each word, each version, and the extent. The published loom keeps a `SeqCst` load from reading an old value
+/// only if that value was stored `SeqCst`, and an initial value was not stored at all.
 fn store_zeros<B: Buckets>(state: &State<B>) {
     let words = (0..state.buckets.reached()).map(state.buckets.words());
     words.chain(&*state.versions().groups).for_each(|word| word.store(0, Ordering::SeqCst));

@@ -247,7 +247,14 @@ const MENDS: &[Change] = changes! {
         }"
         before "rt::synchronize(";
 
-    // So do the SeqCst stores to a word. And the order of all stores to it is transitive.
+    // So do all SeqCst accesses to a word: a load comes after each store that an earlier one has read or stored. So the
+    // order of two such loads matters. And the order of all stores to a word is transitive.
+    ATOMIC load: replace "self.branch(Action::Load, location);" with "
+        let action = if is_seq_cst(ordering) { Action::Rmw } else { Action::Load };
+        self.branch(action, location);";
+    ATOMIC load: add "store.seq_cst |= is_seq_cst(ordering);" before "store.first_seen.touch(threads);";
+    ATOMIC match_load_to_stores: replace "is_seq_cst(ordering) && store_i.seq_cst && store_j.seq_cst"
+        with "is_seq_cst(ordering) && store_j.seq_cst";
     ATOMIC store: add "|| is_seq_cst(ordering) && self.stores[i].seq_cst"
         after "if self.stores[i].first_seen.is_seen_by_current(threads)";
     ATOMIC apply_load_coherence: replace "for i in 0..self.stores.len()" with "

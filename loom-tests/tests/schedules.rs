@@ -284,6 +284,22 @@ fn fences_in_either_order() {
     finds(&program(1, [first, second]), [&[], &[1, 0], &[1, 1]]);
 }
 
+/// The loads of all threads have one order, whatever the ordering of the stores. And a store hides the initial value.
+#[test]
+fn seq_cst_loads_agree() {
+    let threads = [
+        vec![Store(0, 1, Relaxed)],
+        vec![Store(1, 1, SeqCst)],
+        vec![Load(0, SeqCst), Load(1, SeqCst)],
+        vec![Load(1, SeqCst), Load(0, SeqCst)],
+    ];
+    let outcomes = program(2, threads).outcomes(false);
+    let looks: BTreeSet<_> = outcomes.iter().map(|outcome| [&*outcome[2], &*outcome[3]]).collect();
+    let seen = [[0, 0], [0, 1], [1, 0], [1, 1]];
+    let pairs = seen.iter().flat_map(|first| seen.iter().map(move |second| [&first[..], second]));
+    assert!(looks.into_iter().eq(pairs.filter(|pair| *pair != [[1, 0], [1, 0]])));
+}
+
 /// The second thread reads 3, stores 2, and must not read 3 again: that store is older than its own.
 #[test]
 fn order_of_stores_is_transitive() {

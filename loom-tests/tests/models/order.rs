@@ -52,14 +52,8 @@ models! {
     stashed_inserts_then_removals =
         check(apart_and_full::<L>(), 830, 2, [(Thread::insert, Thread::remove, false); 2]);
     // One item goes to a bucket, the other to the stash.
-    stashed_insert_and_insert_then_lookups = check(
-        adding(apart::<L>(), |s, items| {
-            let low = s.item(0, 1);
-            s.fill(0, low).fill(1, low);
-            items
-        }),
-        50, 2, [(Thread::insert, Thread::contains, false); 2],
-    );
+    stashed_insert_and_insert_then_lookups =
+        check(apart_and_one_full::<L>(), 50, 2, [(Thread::insert, Thread::contains, false); 2]);
     stashed_removals_then_lookups =
         check(apart_and_stashed::<L>(), 70, 2, [(Thread::remove, Thread::contains, true); 2]);
     // Something else of each group stays in the stash, so lookups continue to look there.
@@ -77,6 +71,46 @@ models! {
         storing(apart::<L>(), |s, [_, removed]| s.stash(&[removed])),
         30, 2,
         [(Thread::insert, Thread::contains, true), (Thread::remove, Thread::contains, false)],
+    );
+    // Something else of the group stays in the stash.
+    stashed_removal_beside_another_and_insert_then_lookups = check(
+        adding(apart::<L>(), |s, [inserted, removed]| {
+            let other = s.item_of_group(2, 3, removed);
+            s.stash(&[removed, other]);
+            [inserted, removed]
+        }),
+        30, 2,
+        [(Thread::insert, Thread::contains, true), (Thread::remove, Thread::contains, false)],
+    );
+    // One item goes to the stash. A thread that finds it there misses the other item. The thread that inserts the other
+    // item looks for the stashed one after that, and finds it. Something of the group is in the stash before, so lookups
+    // that begin before the insert look there, too. First it is an item with another flag.
+    flag_that_a_lookup_has_seen = check_found_in_the_stash(
+        adding(apart_and_one_full::<L>(), |s, items| {
+            let other = s.item_of_group(2, 3, items[0]);
+            s.stash(&[other]);
+            items
+        }),
+        950,
+    );
+    // An item with the same flag and other marks.
+    marks_that_a_lookup_has_seen = check_found_in_the_stash(
+        adding(apart_and_one_full::<L>(), |s, items| {
+            let other = s.item_of_core(2, items[0]);
+            s.stash(&[other]);
+            items
+        }),
+        950,
+    );
+    // The insert doubles the lines.
+    lines_that_a_lookup_has_seen = check_found_in_the_stash(
+        adding(apart_and_one_full::<L>(), |s, items| {
+            let others = [(); 2].map(|()| s.item_of_group(2, 3, items[0]));
+            let of_core = s.item_of_core(2, items[0]);
+            s.stash(&others).stash(&[of_core]);
+            items
+        }),
+        950,
     );
 }
 
@@ -184,6 +218,15 @@ fn apart_and_stashed<L: Layout>() -> With<L, 2> {
     storing(apart(), |s, items| s.stash(&items))
 }
 
+/// As `apart`, and the buckets of the first item are full.
+fn apart_and_one_full<L: Layout>() -> With<L, 2> {
+    adding(apart(), |s, items| {
+        let low = s.item(0, 1);
+        s.fill(0, low).fill(1, low);
+        items
+    })
+}
+
 /// As `apart`, with two items whose buckets are full. There are six buckets, so that the table is not full.
 fn apart_and_full<L: Layout>() -> With<L, 2> {
     adding(items(Setup::new(6), [(0, 1), (2, 3)]), |s, items| {
@@ -212,6 +255,24 @@ fn insert_and_split_with_insert_then<L: GrowingLayout + Layout>(look: Operation<
     let split_and_insert: Operation<Growable<L>> = |t, item| t.split(1) == 1 && t.insert(item);
     let sides = [(Thread::insert as Operation<_>, look, false), (split_and_insert, look, false)];
     check(apart_in_growing::<L>(), 2000, 3, sides);
+}
+
+/// Checks that the lookup of an item which goes to the stash comes after what another thread has found and missed.
+fn check_found_in_the_stash<M: Subject>((setup, [x, y]): With<M, 2>, floor: usize) {
+    setup.exact_seq_cst().check_with(floor, 1, move |model| {
+        let orders = Arc::new(AtomicUsize::new(0));
+        let others = Arc::clone(&orders);
+        let see = |orders: &AtomicUsize, is_first: bool| {
+            let before = orders.fetch_add(is_first.into(), Ordering::Relaxed);
+            assert!(before == 0 || !is_first, "each insert came before the other one");
+        };
+        model.thread(move |t| assert!(t.insert(x)));
+        model.thread(move |t| see(&orders, t.contains(x) && !t.contains(y)));
+        model.thread(move |t| {
+            assert!(t.insert(y));
+            see(&others, !t.contains(x));
+        });
+    });
 }
 
 /// An `insert_if_absent` that answers "it was there" has looked at the words alone, without a version: they must be the

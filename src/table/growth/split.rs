@@ -400,9 +400,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
     /// Stores the entries that go in the new buckets.
     fn copy_what_goes(self, locked: &Locked<'_, UpTo<'_, STRIPES_PER_LOCK>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
-            // Release: not needed by itself, since `publish` publishes the word. A lookup reads it only by the new
-            // extent.
-            self.store_word(locked, split.new, split.goes, Ordering::Release);
+            // Relaxed: `publish` publishes the word. A lookup reads it only by the new extent.
+            self.store_word(locked, split.new, split.goes, Ordering::Relaxed);
             let goes = split.goes.in_use();
             locked.vacate(split.old, goes - split.doubled.in_use());
             locked.occupy(split.new, goes);

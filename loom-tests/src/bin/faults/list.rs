@@ -68,7 +68,7 @@ pub const LIKELY: &[(&str, &str)] = &[
     ("src/sync/lock.rs", "lock::"),
     (
         "src/table/shared/shards.rs",
-        "stash::going_back_against_lookup stash::cell_used_again stash::insert_known order::stashed",
+        "stash::going_back_against_lookup stash::cell_used_again stash::insert_known that_a_lookup_has_seen",
     ),
     (
         "src/table.rs",
@@ -100,7 +100,8 @@ pub const LIKELY: &[(&str, &str)] = &[
         "src/table/shared/cells.rs",
         "stash::going_back_against_lookup stash::insert_known stash::doubling_against_lookup \
             stash::cell_used_again stash::cell_of_two_words stash::going_back_from \
-            order::stashed_inserts_then_lookups order::stashed_removals_then_lookups order::stashed_insert_and order::stashed_removal_and",
+            order::stashed_inserts_then_lookups order::stashed_removals_then_lookups order::stashed_insert_and \
+            order::stashed_removal_ that_a_lookup_has_seen",
     ),
     (
         "src/table/buckets/versions.rs",
@@ -134,23 +135,20 @@ macro_rules! exceptions {
 pub const EXCEPTIONS: &[Exception] = exceptions! {
     clear_locked "fence(Ordering::SeqCst);": "AcqRel, not SeqCst", NO_FENCE_OF_LOOM;
     clear_locked "fence(Ordering::SeqCst);": "no fence", NO_FENCE_OF_LOOM;
-    lack "flags.is_some_and(|flags| flags.load(Ordering::SeqCst) & flag == 0)":
-        "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
-    scan_length "let load = || words.word(at).load(Ordering::SeqCst);":
-        "Acquire, not SeqCst", SEQ_CST_OF_LOOM;
     set_lines "self.cells.lines.store(changes << u32::BITS | lines as u64, Ordering::SeqCst);":
-        "Release, not SeqCst", TWO_LOADS_OF_LOOM;
-    add_to_head "self.heads.word(line).store(self.head(line) | bits, Ordering::SeqCst);":
-        "Release, not SeqCst", TWO_LOADS_OF_LOOM;
-    lengths_in_use "self.lengths.load(Ordering::SeqCst)": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
-    lengths_in_use "self.lengths.load(Ordering::SeqCst)": "Relaxed, not SeqCst", TWO_LOADS_OF_LOOM;
-    marks_lack "let lines = self.lines.load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
-    is_unmarked "marks_of(hash) & !head.load(Ordering::SeqCst) != 0": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
-    scan_length "let head = heads.word(line).load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
-    read_until "let lines = self.lines.load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
-    is_still_stashed "let now = self.counter.load(Ordering::SeqCst);": "Acquire, not SeqCst", TWO_LOADS_OF_LOOM;
-    is_still_stashed "let now = self.counter.load(Ordering::SeqCst);": "Relaxed, not SeqCst", TWO_LOADS_OF_LOOM;
-    take "array.set_fewer_copies(at, found.copies - copies, Ordering::SeqCst);": "Release, not SeqCst", SEQ_CST_OF_LOOM;
+        "Release, not SeqCst", LOADS_IN_LOOM;
+    lengthen "self.newest.store(directory.cast(), Ordering::SeqCst);": "Release, not SeqCst", LOADED_AGAIN;
+    publish "self.changing.read.extent.store(extent.bits(), Ordering::SeqCst);":
+        "Release, not SeqCst", LOADED_AGAIN;
+    lengths_in_use "self.lengths.load(Ordering::SeqCst)": "Acquire, not SeqCst", LOADS_IN_LOOM;
+    lengths_in_use "self.lengths.load(Ordering::SeqCst)": "Relaxed, not SeqCst", LOADS_IN_LOOM;
+    marks_lack "let lines = self.lines.load(Ordering::SeqCst);": "Acquire, not SeqCst", LOADS_IN_LOOM;
+    scan_length "let head = heads.word(line).load(Ordering::SeqCst);": "Acquire, not SeqCst", LOADS_IN_LOOM;
+    read_until "let lines = self.lines.load(Ordering::SeqCst);": "Acquire, not SeqCst", LOADS_IN_LOOM;
+    is_still_stashed "let now = self.counter.load(Ordering::SeqCst);": "Acquire, not SeqCst", LOADS_IN_LOOM;
+    is_still_stashed "let now = self.counter.load(Ordering::SeqCst);": "Relaxed, not SeqCst", LOADS_IN_LOOM;
+    unstash "self.counter(group).fetch_add(ONE - u64::from(is_last), Ordering::SeqCst);":
+        "AcqRel, not SeqCst", TAKEN_BEHIND;
     clear "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));":
         "Relaxed, not Release", "a lookup that misses what is cleared comes after the clear";
     begin_update "fence(Ordering::SeqCst);": "AcqRel, not SeqCst", NO_FENCE_OF_LOOM;
@@ -164,11 +162,14 @@ pub const EXCEPTIONS: &[Exception] = exceptions! {
 const ORDER_OF_CALLS: &str = "it adds an order of calls of which one returns before another one begins, and in a \
     model only memory shows this";
 
-const SEQ_CST_OF_LOOM: &str = "in loom, the SeqCst loads of the version and of the words before it see all that \
-    SeqCst stores have published, and so hide this";
+const LOADED_AGAIN: &str =
+    "each later operation of the thread loads the word again, SeqCst: this load orders the store";
 
-const TWO_LOADS_OF_LOOM: &str = "in loom, a SeqCst load may return an older value than a SeqCst load of another thread \
-    that comes before it";
+const TAKEN_BEHIND: &str = "SeqCst loads of the version agree, and a lookup that still looks in the stash comes \
+    before the SeqCst store that takes the entry out";
+
+const LOADS_IN_LOOM: &str = "in loom, a SeqCst load takes effect when it is executed, after all earlier loads of its \
+    thread, and no model needs more";
 
 const NO_FENCE_OF_LOOM: &str = "in loom, a fence orders no SeqCst load, so no model can show that `clear` and \
     `update_values` need one";
@@ -475,8 +476,8 @@ pub const FAULTS: &[Fault] = faults! {
         with "self.buckets.word(number).store(copied.bits(), Ordering::SeqCst)"
         => SNAPSHOT_AND_INSERT;
     copy_what_goes: "a split does not mirror the new word"
-        replace "self.store_word(locked, split.new, split.goes, Ordering::Release)"
-        with "self.buckets.word(split.new).store(split.goes.bits(), Ordering::Release)"
+        replace "self.store_word(locked, split.new, split.goes, Ordering::Relaxed)"
+        with "self.buckets.word(split.new).store(split.goes.bits(), Ordering::Relaxed)"
         => SNAPSHOT_AND_SPLIT;
     store_bits: "a writer copies to the mirror before it stores"
         swap "self.buckets.word(bucket).store(bits, order);"
