@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
 use clap::{CommandFactory, Parser, error::ErrorKind::ValueValidation};
-use coucal::{AnyLayout, CuckooFilter, GrowableCuckooFilter, StableHashBuilder};
+use coucal::{AnyLayout, GrowableCuckooFilter, StableHashBuilder};
 use rayon::prelude::*;
 
 /// Print each line the first time it is seen.
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     let is_kept = options.state.is_some();
     let hasher =
         if is_kept { STATE_HASHER } else { StableHashBuilder::new(RandomState::new().hash_one(0)) };
-    let builder = CuckooFilter::builder().false_positive_rate(options.rate).any_layout();
+    let builder = GrowableCuckooFilter::builder().false_positive_rate(options.rate).any_layout();
     let builder = builder.capacity(1_000_000).max_capacity(1_000_000_000).hasher(hasher);
     let new = builder.build().unwrap_or_else(|error| {
         let message = format!("--rate {}: {error}", options.rate);

@@ -26,10 +26,10 @@ use std::process::{self, Command};
 use std::sync::{Arc, OnceLock};
 use std::{env, io, iter, mem, thread};
 
-use coucal::{AnyLayout, CuckooFilter, CuckooFilterView, GrowableCuckooMaplet, StableHashBuilder};
+use coucal::{CuckooFilter, CuckooFilterView, Fp21x3, GrowableCuckooMaplet, StableHashBuilder};
 use parking_lot::{Mutex, RwLock};
 
-type Maplet = GrowableCuckooMaplet<AnyLayout, StableHashBuilder>;
+type Maplet = GrowableCuckooMaplet<Fp21x3, StableHashBuilder>;
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);

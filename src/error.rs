@@ -48,7 +48,7 @@ pub enum Error {
     /// both.
     ///
     /// Remove items that are stored, or build a filter with a larger [`capacity`](crate::Builder::capacity) or
-    /// [`max_capacity`](crate::Builder::max_capacity), or a [growing](crate::Builder::growable) filter. Never remove
+    /// [`max_capacity`](crate::Builder::max_capacity), or a filter that [grows](crate#growth). Never remove
     /// the item that was refused: this may remove the copy of another item. The cookbook says [what lookups should
     /// answer from then on](crate::cookbook#when-the-filter-is-full).
     ///
@@ -190,8 +190,7 @@ pub enum Error {
         other: Option<&'static str>,
     },
     /// The number of [values per key](crate::Builder::values_per_key), or of [copies per
-    /// item](crate::Builder::copies_per_item), is out of range for this layout. Or it was set for a growing table,
-    /// whose size follows from its [target load](crate::Builder::target_load).
+    /// item](crate::Builder::copies_per_item), is out of range for this layout.
     ///
     /// Request between 1 and `max`, or use the layout `other`. For larger numbers, the two buckets of a key have room
     /// for less than half of its values: store the values elsewhere, and their location in the maplet.
@@ -201,7 +200,7 @@ pub enum Error {
         layout: &'static str,
         /// The requested number.
         values_per_key: u32,
-        /// The greatest number in this layout. 1 if the table grows.
+        /// The greatest number in this layout.
         max: u32,
         /// The layout with the longest fingerprints that has room for the requested number, if there is one.
         other: Option<&'static str>,
@@ -579,11 +578,6 @@ impl fmt::Display for Error {
                     None => f.write_str("no layout stores them, so request fewer `value_bits`"),
                 }
             }
-            Self::ValuesPerKeyOutOfRange { values_per_key, max: 1, .. } => write!(
-                f,
-                "a table that grows is not built for {values_per_key} values per key, or copies per item: leave out \
-                 `values_per_key` or `copies_per_item`, and lower the `target_load` if too many are stashed"
-            ),
             Self::ValuesPerKeyOutOfRange { layout, values_per_key, max, other } => {
                 write!(
                     f,

@@ -75,7 +75,7 @@ use crate::arch::Query;
     note = "write `CuckooFilter` or `CuckooMaplet` without parameters: their methods take a reference to any type that \
             implements `Hash`",
     note = "the parameters are a layout and a hasher: `CuckooFilter<Fp16x4, RandomState>`, \
-            `GrowableCuckooFilter<Fp16x4, RandomState>`, `GrowableCuckooMaplet<AnyLayout, RandomState>`",
+            `GrowableCuckooFilter<Fp16x4, RandomState>`, `GrowableCuckooMaplet<Fp21x3, RandomState>`",
     note = "in generic code: `CuckooFilter<L, S>` with `L: Layout`, or `Filter<L, S>` with `L: Storage`"
 )]
 pub trait Layout: Copy + Send + Sync + 'static {

@@ -95,8 +95,8 @@
 //! # The type of a filter
 //!
 //! The parameters are a layout, [`Fp16x4`] by default, and a hasher; not the items. So a field is a `CuckooFilter`, or
-//! a `CuckooFilter<Fp16x4, RandomState>`. By default, growing maplets have [`AnyLayout`], and growing expiring filters
-//! [`Fp21x3`]: `GrowableExpiringCuckooFilter<Fp21x3, RandomState>`. The last column's types have only the hasher.
+//! a `CuckooFilter<Fp16x4, RandomState>`. Growing maplets and growing expiring filters have [`Fp21x3`] by default:
+//! `GrowableCuckooMaplet<Fp21x3, RandomState>`. The last column's types have only the hasher.
 //!
 //! | | of fixed size | growing | layout chosen at run time |
 //! |---|---|---|---|

@@ -311,16 +311,16 @@ impl Request {
     /// Returns the room that a table of this layout has for the values of a key.
     pub(crate) fn room_in(self, layout: LayoutId) -> Result<Room, Error> {
         let values_per_key = self.values_per_key.unwrap_or(1);
-        // The size of a growing table follows from its target load.
-        let most = |layout: LayoutId| if self.grows { 1 } else { Room::most_values(layout) };
-        let has_room = |&layout: &LayoutId| (1..=most(layout)).contains(&values_per_key);
+        let has_room =
+            |&layout: &LayoutId| (1..=Room::most_values(layout)).contains(&values_per_key);
         if has_room(&layout) {
             return Ok(Room::of(layout, values_per_key));
         }
         let with_values = Self { values_per_key: None, ..self };
         let others = LayoutId::of_tables(self.grows).filter(has_room);
         let other = others.filter(|&other| with_values.value_bits_of(other).is_ok()).last();
-        let (layout, max, other) = (layout.name(), most(layout), other.map(LayoutId::name));
+        let (max, other) = (Room::most_values(layout), other.map(LayoutId::name));
+        let layout = layout.name();
         Err(Error::ValuesPerKeyOutOfRange { layout, values_per_key, max, other })
     }
 
@@ -612,18 +612,6 @@ mod tests {
         let [chosen, other] = [Fp21x3, Fp32x2].map(|layout| Sizing::of(layout, request).unwrap());
         assert!(other.rate(request) < 2e-6 && other.buckets < chosen.buckets);
         assert_eq!(Sizing::new(request).unwrap().layout, Fp21x3);
-    }
-
-    #[test]
-    fn a_growing_table_is_not_built_for_several_values() {
-        for (values_per_key, is_built) in [(0, false), (1, true), (2, false), (u32::MAX, false)] {
-            let request = Request { values_per_key: Some(values_per_key), ..endless(0) };
-            let error = Sizing::new(request).err();
-            let layout = Fp16x4.name();
-            let expected =
-                Error::ValuesPerKeyOutOfRange { layout, values_per_key, max: 1, other: None };
-            assert_eq!(error, (!is_built).then_some(expected));
-        }
     }
 
     /// Compares the predicted rate with the sum over all values of a fingerprint.

@@ -256,9 +256,9 @@ impl Snapshot {
     /// # Examples
     ///
     /// ```
-    /// use coucal::CuckooFilter;
+    /// use coucal::GrowableCuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().capacity(100).max_capacity(10_000).build()?;
+    /// let filter = GrowableCuckooFilter::builder().capacity(100).max_capacity(10_000).build()?;
     /// assert_eq!(filter.snapshot()?.max_capacity(), 10_000);
     /// # Ok::<(), coucal::Error>(())
     /// ```

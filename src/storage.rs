@@ -31,15 +31,16 @@ use crate::table::{Buckets, FixedBuckets, GrowingBuckets};
 ///     any_of_them: Filter<L, S>,
 /// }
 ///
-/// let by_rate = CuckooFilter::builder().capacity(1000).false_positive_rate(0.001);
+/// let by_rate = CuckooFilter::builder().capacity(1000).false_positive_rate(0.001).any_layout();
+/// let growing_by_rate = GrowableCuckooFilter::builder().false_positive_rate(0.001).any_layout();
 /// let filters = Filters {
 ///     fixed: CuckooFilter::with_capacity(1000),
 ///     with_hasher: CuckooFilter::with_capacity_and_hasher(1000, RandomState::new()),
 ///     growing: GrowableCuckooFilter::new(),
 ///     growing_with_hasher: GrowableCuckooFilter::with_hasher(RandomState::new()),
-///     for_a_rate: by_rate.clone().any_layout().build()?,
-///     for_a_rate_with_hasher: by_rate.clone().any_layout().hasher(RandomState::new()).build()?,
-///     for_a_rate_and_growing: by_rate.growable().any_layout().build()?,
+///     for_a_rate: by_rate.clone().build()?,
+///     for_a_rate_with_hasher: by_rate.hasher(RandomState::new()).build()?,
+///     for_a_rate_and_growing: growing_by_rate.build()?,
 ///     any_of_them: CuckooFilter::builder().layout::<SemiSorted17x4>().capacity(9).build()?,
 /// };
 /// # filters.growing.insert("egg")?;
@@ -170,25 +171,29 @@ impl GrowingLayout for Fp32x2 {}
 /// maximum capacity. Without one, it is the rate at 2<sup>40</sup> items, or where growth ends because of long values.
 ///
 /// Without a rate, it chooses the default layout, [`Fp16x4`](crate::Fp16x4). For a maplet with values that are too long
-/// for this layout, it chooses the smallest layout that stores them. For growing maplets, see
-/// [`growable`](crate::MapletBuilder::growable) of their builder.
+/// for this layout, it chooses the smallest layout that stores them.
 ///
-/// # Growing expiring filters
+/// # Growing maplets and expiring filters
 ///
-/// If a builder of growing expiring filters calls [`any_layout`](crate::Builder::any_layout), it chooses the smallest
-/// layout that meets two conditions. (Without a rate, it does not choose [`Fp12x5`].)
+/// If a builder of growing maplets or growing expiring filters calls [`any_layout`](crate::Builder::any_layout), it
+/// chooses the smallest layout that meets two conditions. (Without a rate, it does not choose [`Fp12x5`].)
 ///
 /// * Growth does not end early (before the [maximum](crate::Builder::max_capacity), if there is one).
-/// * At most 0.4 % of the unseen items count as seen when the filter has doubled ten times. With a maximum, this holds
-///   for the filter of that size. With a [rate](crate::Builder::false_positive_rate), this rate takes the place of the
-///   0.4 %.
+/// * When the table has doubled ten times, at most 2 % of absent keys have a candidate, or at most 0.4 % of the unseen
+///   items count as seen. With a maximum, this holds for the table of that size. With a
+///   [rate](crate::Builder::false_positive_rate), this rate takes the place of the 2 % or the 0.4 %.
 ///
-/// With neither a maximum nor a rate, the layout is [`Fp21x3`] for up to 64 generations, and [`Fp32x2`] for more. With
-/// a small maximum, it may be [`Fp16x4`]:
+/// With neither a maximum nor a rate, the layout of a maplet is [`Fp16x4`] for values of 1 to 3 bits, [`Fp21x3`] for 4
+/// to 8 bits, and [`Fp32x2`] for more. That of an expiring filter is [`Fp21x3`] for up to 64 generations, and
+/// [`Fp32x2`] for more. With a small maximum, it may be [`Fp16x4`]:
 ///
 /// ```
-/// use coucal::GrowableExpiringCuckooFilter;
+/// use coucal::{GrowableCuckooMaplet, GrowableExpiringCuckooFilter};
 ///
+/// let builder = GrowableCuckooMaplet::builder().any_layout();
+/// for (bits, layout) in [(1, "Fp16x4"), (3, "Fp16x4"), (4, "Fp21x3"), (8, "Fp21x3"), (9, "Fp32x2")] {
+///     assert_eq!(builder.clone().value_bits(bits).build()?.layout_name(), layout);
+/// }
 /// let builder = GrowableExpiringCuckooFilter::builder().any_layout();
 /// for (generations, layout) in [(2, "Fp21x3"), (64, "Fp21x3"), (65, "Fp32x2"), (256, "Fp32x2")] {
 ///     let seen = builder.clone().generations(generations).build()?;

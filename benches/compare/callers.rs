@@ -130,7 +130,7 @@ fn large_function(slots: u64, keys: Keys, times: &mut Times) {
     let others = (
         CuckooFilter::builder().layout::<Fp12x5>().capacity(CHUNK).build().expect("memory"),
         CuckooFilter::builder().layout::<Fp32x2>().capacity(CHUNK).build().expect("memory"),
-        CuckooFilter::builder().layout::<Fp12x5>().growable().build().expect("memory"),
+        GrowableCuckooFilter::builder().layout::<Fp12x5>().build().expect("memory"),
         AnyCuckooFilter::with_capacity_and_rate(CHUNK, 0.001).expect("memory"),
     );
     // Counts chunks. If it counted figures, those of a chunk with four of them would always have the same turn.

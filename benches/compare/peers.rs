@@ -10,7 +10,10 @@ use std::hint::black_box;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Prehashed, Storage};
+use coucal::{
+    CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, GrowableCuckooMaplet, Prehashed,
+    Storage,
+};
 use coucal_benches::keys;
 use crossbeam_utils::CachePadded;
 use scalable_cuckoo_filter::ScalableCuckooFilter;
@@ -57,7 +60,7 @@ pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
         }
         GROWN_MAPLET => {
             let most = growing_capacity(slots);
-            let builder = CuckooMaplet::builder().capacity(most >> 3).max_capacity(most);
+            let builder = GrowableCuckooMaplet::builder().capacity(most >> 3).max_capacity(most);
             let builder = builder.value_bits(BITS).hasher(KeyHash::default());
             exclusive(Maplet::new(builder.build().expect(MEMORY)), slots)
         }
@@ -167,7 +170,7 @@ pub fn coucal_growing(
     greatest: usize,
     target_load: Option<f64>,
 ) -> GrowableCuckooFilter<Fp16x4, KeyHash> {
-    let mut builder = CuckooFilter::builder().capacity(first).max_capacity(greatest);
+    let mut builder = GrowableCuckooFilter::builder().capacity(first).max_capacity(greatest);
     if let Some(load) = target_load {
         builder = builder.target_load(load);
     }

@@ -1,6 +1,6 @@
 //! Load factor, false-positive rate and bits per item of every growing layout, while a table grows.
 
-use coucal::{CuckooFilter, GrowableCuckooFilter, GrowingLayout, Prehashed};
+use coucal::{GrowableCuckooFilter, GrowingLayout, Prehashed};
 use coucal_benches::keys::Keys;
 use coucal_benches::plot::{Plot, Scale, Series, Style};
 use coucal_benches::text::{Table, percent};
@@ -30,7 +30,8 @@ struct Point {
 /// would start with a larger table.
 fn growing<L: GrowingLayout>(first: usize, doublings: u32) -> (GrowableCuckooFilter<L, ()>, u32) {
     let build = |doublings| {
-        let builder = CuckooFilter::builder().capacity(first).max_capacity(first << doublings);
+        let builder =
+            GrowableCuckooFilter::builder().capacity(first).max_capacity(first << doublings);
         builder.layout::<L>().hasher(()).build().expect("memory for a table")
     };
     let least = build(0).slots();

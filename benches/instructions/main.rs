@@ -130,10 +130,10 @@ fn tasks() -> Vec<Task> {
         }),
     ]);
     tasks.extend(tasks_of_growing_maplets("maplet-grow-", || {
-        growing_maplet(CuckooMaplet::builder().growable().layout::<Fp21x3>())
+        growing_maplet(GrowableCuckooMaplet::builder())
     }));
     tasks.extend(tasks_of_growing_maplets("any-maplet-grow-", || {
-        growing_maplet(CuckooMaplet::builder().growable())
+        growing_maplet(GrowableCuckooMaplet::builder().any_layout())
     }));
     tasks
 }
@@ -219,7 +219,8 @@ fn many<L: Storage>(
 
 /// Does operations in a filter that has grown by some doublings, and can grow on.
 fn grown(units: u64, operation: impl Fn(&GrowableCuckooFilter<Fp16x4, ()>, u64) -> bool) -> u64 {
-    let builder = CuckooFilter::builder().capacity(CAPACITY / 32).max_capacity(2 * CAPACITY);
+    let builder =
+        GrowableCuckooFilter::builder().capacity(CAPACITY / 32).max_capacity(2 * CAPACITY);
     let filter = builder.hasher(()).build().expect("the layout grows so far");
     for index in 0..CAPACITY as u64 {
         filter.insert(&Prehashed(mix(index))).expect("it grows");

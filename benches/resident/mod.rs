@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::{env, fs, iter, thread};
 
-use coucal::{CuckooFilter, GrowableCuckooFilter, Prehashed};
+use coucal::{GrowableCuckooFilter, Prehashed};
 
 /// The variable that names the test for which this process runs.
 const CHOSEN: &str = "COUCAL_RESIDENT_TEST";
@@ -90,7 +90,7 @@ fn small_filters(pages: &Pages) {
     let mut filters: Vec<GrowableCuckooFilter> = Vec::with_capacity(FILTERS);
     let mut said = 0;
     for n in 0..FILTERS {
-        let builder = CuckooFilter::builder().capacity(10).max_capacity(10_000);
+        let builder = GrowableCuckooFilter::builder().capacity(10).max_capacity(10_000);
         let filter = builder.build().expect("memory for a test");
         let items = match n % 100 {
             0 => 10_000.0,
@@ -110,7 +110,7 @@ fn small_filters(pages: &Pages) {
 /// Tests one filter that grows to a hundred times its initial size, and is dropped. Returns the memory that it stated
 /// at last.
 pub fn large_filter(pages: &Pages, most: usize) -> usize {
-    let builder = CuckooFilter::builder().capacity(most / 100).max_capacity(most);
+    let builder = GrowableCuckooFilter::builder().capacity(most / 100).max_capacity(most);
     let filter = builder.build().expect("memory for a test");
     let mut hashes = hashes(0);
     for _ in 0..50 {

@@ -51,12 +51,17 @@ impl Kind {
 
     /// One for this number of items, or one that grows to it from the first capacity.
     pub fn try_build(self, first: usize, most: usize) -> Result<Box<dyn Subject>, Error> {
-        let (filters, maplets) = (self.layout.filters(), self.layout.maplets(self.value_bits));
-        match (self.value_bits, self.grows) {
-            (0, false) => boxed(|| filters.capacity(most).build()),
-            (0, true) => boxed(|| filters.capacity(first).max_capacity(most).build()),
-            (_, false) => boxed(|| maplets.capacity(most).build()),
-            (_, true) => boxed(|| maplets.capacity(first).max_capacity(most).build()),
+        let Self { layout, value_bits, .. } = self;
+        match (value_bits, self.grows) {
+            (0, false) => boxed(|| layout.filters().capacity(most).build()),
+            (0, true) => {
+                boxed(|| layout.growing_filters().capacity(first).max_capacity(most).build())
+            }
+            (_, false) => boxed(|| layout.maplets(value_bits).capacity(most).build()),
+            (_, true) => {
+                let builder = layout.growing_maplets(value_bits).capacity(first);
+                boxed(|| builder.max_capacity(most).build())
+            }
         }
     }
 

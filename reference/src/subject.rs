@@ -6,8 +6,8 @@ use std::io::Read;
 
 use coucal::{
     AnyLayout, Builder, Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView,
-    Error, Fixed, Growable, GrowingLayout, MapletBuilder, Overlap, Prehashed, Snapshot,
-    StableHashBuilder, Storage,
+    Error, Fixed, Growable, GrowableCuckooFilter, GrowableCuckooMaplet, GrowingLayout,
+    MapletBuilder, Overlap, Prehashed, Snapshot, StableHashBuilder, Storage,
 };
 
 use crate::format::{self, Contents, Geometry, Value};
@@ -468,6 +468,21 @@ impl Layout {
         builder.hasher(HASHER).value_bits(value_bits)
     }
 
+    /// Builds filters of this layout that grow.
+    pub fn growing_filters(self) -> Builder<Growable<AnyLayout>, StableHashBuilder> {
+        let builder = GrowableCuckooFilter::builder().layout_named(self.name).expect("it can grow");
+        builder.hasher(HASHER)
+    }
+
+    /// Builds maplets of this layout that grow.
+    pub fn growing_maplets(
+        self,
+        value_bits: u32,
+    ) -> MapletBuilder<Growable<AnyLayout>, StableHashBuilder> {
+        let builder = GrowableCuckooMaplet::builder().layout_named(self.name).expect("it can grow");
+        builder.hasher(HASHER).value_bits(value_bits)
+    }
+
     /// A filter for this number of items.
     pub fn filter(self, capacity: usize) -> Filter {
         self.filters().capacity(capacity).build().expect("memory for a test")
@@ -475,7 +490,7 @@ impl Layout {
 
     /// A filter that grows from the first capacity to the greatest.
     pub fn growing(self, first: usize, most: usize) -> Filter<Growable<AnyLayout>> {
-        let builder = self.filters().capacity(first).max_capacity(most);
+        let builder = self.growing_filters().capacity(first).max_capacity(most);
         builder.build().expect("memory for a test")
     }
 
@@ -491,7 +506,7 @@ impl Layout {
         most: usize,
         value_bits: u32,
     ) -> Maplet<Growable<AnyLayout>> {
-        let builder = self.maplets(value_bits).capacity(first).max_capacity(most);
+        let builder = self.growing_maplets(value_bits).capacity(first).max_capacity(most);
         builder.build().expect("memory for a test")
     }
 

@@ -21,7 +21,8 @@ use crate::table::State;
 use crate::table::placing::entry::Values;
 
 /// Builds a [`CuckooFilter`](crate::CuckooFilter) step by step. [`CuckooFilter::builder`](crate::CuckooFilter::builder)
-/// returns one.
+/// returns one. For a filter that grows, begin with
+/// [`GrowableCuckooFilter::builder`](crate::GrowableCuckooFilter::builder).
 ///
 /// # Examples
 ///
@@ -86,6 +87,7 @@ impl<L, S: Clone, T> Clone for Builder<L, S, T> {
 
 impl<L: Storage, T> Builder<L, DefaultHashBuilder, T> {
     pub(crate) fn with_request(request: Request) -> Self {
+        let request = Request { grows: L::GROWS, only: L::ONLY, ..request };
         let hasher = Hasher::New(DefaultHashBuilder::default);
         Self { request, hasher, expiry: Expiry::default(), layout: PhantomData }
     }
@@ -95,7 +97,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// Sets the number of items that the filter must hold, copies included. A filter of fixed size needs it, or
     /// [`memory_bytes`](Self::memory_bytes) or [`snapshot_bytes`](Self::snapshot_bytes) in its place.
     ///
-    /// In a [growing](Self::growable) filter, it is the number of items that the filter must hold before it grows.
+    /// In a [growing](crate::GrowableCuckooFilter) filter, it is the number of items that the filter must hold before it grows.
     /// Without it, or with 0, the table begins with 128 buckets, or with fewer (at least 32) if the
     /// [`max_capacity`](Self::max_capacity) needs fewer. With [long values](crate::CuckooMaplet#layouts), it begins
     /// with a larger number of buckets, from which it can reach this maximum.
@@ -214,27 +216,15 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         Builder { request: self.request, hasher, expiry: self.expiry, layout: PhantomData }
     }
 
-    fn with<M: Storage>(self, request: Request) -> Builder<M, S, T> {
+    /// Selects this layout, that of the type `M` or one that is chosen at run time.
+    fn with_layout<M: Storage>(self, only: Option<LayoutId>) -> Builder<M, S, T> {
+        let request = Request { only, ..self.request };
         Builder { request, hasher: self.hasher, expiry: self.expiry, layout: PhantomData }
-    }
-
-    /// Selects the layout of the type `M`, in place of a layout that was named.
-    fn with_layout<M: Storage>(self) -> Builder<M, S, T> {
-        let request = Request { only: M::ONLY, ..self.request };
-        self.with(request)
     }
 
     /// Selects the layout with this name, chosen at run time.
     fn with_layout_named<M: Storage>(self, name: &str) -> Result<Builder<M, S, T>, Error> {
-        let only = Some(sizing::layout_named(M::GROWS, name)?);
-        let request = Request { only, ..self.request };
-        Ok(self.with(request))
-    }
-
-    pub(crate) fn with_growth<M: Storage>(self, max_capacity: Option<usize>) -> Builder<M, S, T> {
-        let max_capacity = max_capacity.map(|items| items as u64);
-        let request = Request { grows: true, max_capacity, ..self.request };
-        self.with(request)
+        sizing::layout_named(M::GROWS, name).map(|only| self.with_layout(Some(only)))
     }
 
     /// Builds the table, and returns it with the hasher and the capacities. `itself` is the size of the built value, in
@@ -270,7 +260,7 @@ impl<L: Layout, S, T> Builder<Fixed<L>, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn layout<M: Layout>(self) -> Builder<Fixed<M>, S, T> {
-        self.with_layout()
+        self.with_layout(M::ID)
     }
 
     /// Lets [`build`](Self::build) choose the smallest layout that reaches the rate. [`AnyLayout`] says which layout it
@@ -289,7 +279,7 @@ impl<L: Layout, S, T> Builder<Fixed<L>, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn any_layout(self) -> Builder<Fixed<AnyLayout>, S, T> {
-        self.with_layout()
+        self.with_layout(None)
     }
 
     /// Sets the layout by its name, if you know the name only at run time: from a configuration, for example.
@@ -331,7 +321,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn layout<M: GrowingLayout>(self) -> Builder<Growable<M>, S, T> {
-        self.with_layout()
+        self.with_layout(M::ID)
     }
 
     /// Lets [`build`](Self::build) choose the smallest layout that keeps the [rate](Self::false_positive_rate), among
@@ -340,15 +330,15 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::CuckooFilter;
+    /// use coucal::GrowableCuckooFilter;
     ///
-    /// let builder = CuckooFilter::builder().capacity(100_000).max_capacity(10_000_000);
+    /// let builder = GrowableCuckooFilter::builder().capacity(100_000).max_capacity(10_000_000);
     /// let filter = builder.false_positive_rate(0.001).any_layout().build()?;
     /// assert_eq!(filter.layout_name(), "Fp21x3");
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn any_layout(self) -> Builder<Growable<AnyLayout>, S, T> {
-        self.with_layout()
+        self.with_layout(None)
     }
 
     /// Sets the layout by its name, if you know the name only at run time: from a configuration, for example.
@@ -375,35 +365,31 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self.with_layout_named(name)
     }
 
-    /// Sets the maximum capacity (the number of items up to which the filter grows), or replaces it. If it is less than
-    /// the [`capacity`](Self::capacity), `build` returns [`Error::MaxCapacityTooLow`].
+    /// Sets the maximum capacity: the number of items up to which the filter [grows](crate#growth). Without a maximum, it
+    /// grows until memory ends, or up to 2^44 slots.
+    ///
+    /// The maximum must not be below the [`capacity`](Self::capacity): otherwise `build` returns
+    /// [`Error::MaxCapacityTooLow`]. It stays with the filter, also if the filter is restored from a snapshot. The
+    /// [rate](Self::false_positive_rate) holds at the maximum; with fewer items it is lower. A larger capacity means
+    /// fewer doublings, and so a lower rate at the maximum.
+    ///
+    /// `build` allocates the table for the first size. Growth allocates the rest, part by part.
     ///
     /// # Examples
     ///
     /// ```
-    /// use coucal::CuckooFilter;
+    /// use coucal::GrowableCuckooFilter;
     ///
-    /// let builder = CuckooFilter::builder().max_capacity(1000);
-    /// assert_eq!(builder.max_capacity(100).build()?.max_capacity(), 100);
+    /// let builder = GrowableCuckooFilter::builder().max_capacity(1_000_000);
+    /// let filter = builder.clone().capacity(1000).build()?;
+    /// assert_eq!(filter.max_capacity(), 1_000_000);
+    /// assert!(filter.memory_bytes() < 60_000);
+    ///
+    /// assert_eq!(builder.build()?.slots(), 512);
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn max_capacity(mut self, items: usize) -> Self {
         self.request.max_capacity = Some(items as u64);
-        self
-    }
-
-    /// Changes nothing: this builder builds growing filters already.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().max_capacity(1000).growable().build()?;
-    /// assert_eq!(filter.max_capacity(), 1000);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn growable(self) -> Self {
         self
     }
 
@@ -427,9 +413,9 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{Error, CuckooFilter};
+    /// use coucal::{Error, GrowableCuckooFilter};
     ///
-    /// let builder = CuckooFilter::builder().capacity(10_000).growable();
+    /// let builder = GrowableCuckooFilter::builder().capacity(10_000);
     /// let [dense, fast] = [0.87, 0.7].map(|load| builder.clone().target_load(load).build());
     /// assert!(dense?.slots() < fast?.slots());
     ///

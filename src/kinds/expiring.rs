@@ -291,7 +291,7 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<
 ///
 /// For fewer false positives, above all with more than 64 generations, name [`Fp32x2`](crate::Fp32x2): 47 bits per
 /// item, and 0.0006 % or less with ten million items. Or set a [rate](crate::Builder::false_positive_rate) and call
-/// [`any_layout`](crate::Builder::any_layout), which [chooses the layout](AnyLayout#growing-expiring-filters).
+/// [`any_layout`](crate::Builder::any_layout), which [chooses the layout](AnyLayout#growing-maplets-and-expiring-filters).
 ///
 /// [`Fp16x4`] needs a quarter less memory than `Fp21x3`, but has some forty times as many false positives: with 8
 /// generations and ten million items, one unseen item in 40 counts as seen. With a

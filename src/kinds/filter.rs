@@ -706,9 +706,9 @@ impl<L: Storage, S> Filter<L, S> {
         /// # Examples
         ///
         /// ```
-        /// use coucal::CuckooFilter;
+        /// use coucal::GrowableCuckooFilter;
         ///
-        /// let filter = CuckooFilter::builder().max_capacity(10_000).build()?;
+        /// let filter = GrowableCuckooFilter::builder().max_capacity(10_000).build()?;
         /// filter.insert_all(0..2500)?;
         /// assert_eq!(filter.fullness(), 0.25);
         /// assert!(filter.load_factor() > 0.75);
@@ -820,7 +820,7 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         /// ```
         /// use coucal::{CuckooFilter, GrowableCuckooFilter};
         ///
-        /// let filter = CuckooFilter::builder().max_capacity(1000).build()?;
+        /// let filter = GrowableCuckooFilter::builder().max_capacity(1000).build()?;
         /// assert_eq!(filter.max_capacity(), 1000);
         ///
         /// let filter = GrowableCuckooFilter::builder().build()?;
@@ -849,9 +849,9 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         /// # Examples
         ///
         /// ```
-        /// use coucal::CuckooFilter;
+        /// use coucal::GrowableCuckooFilter;
         ///
-        /// let builder = CuckooFilter::builder().capacity(1000).max_capacity(100_000);
+        /// let builder = GrowableCuckooFilter::builder().capacity(1000).max_capacity(100_000);
         /// let filter = builder.false_positive_rate(0.002).build()?;
         /// let [now, then] = [1000, 100_000].map(|items| filter.false_positive_rate_at(items));
         /// assert!(now < then && then <= 0.002);
@@ -880,9 +880,9 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::CuckooFilter;
+    /// use coucal::GrowableCuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().max_capacity(10_000).build()?;
+    /// let filter = GrowableCuckooFilter::builder().max_capacity(10_000).build()?;
     /// filter.reserve(5000)?;
     /// assert!(filter.capacity() >= 5000);
     /// assert!(filter.reserve(20_000).is_err());

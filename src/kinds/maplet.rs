@@ -7,7 +7,7 @@ use std::io::Read;
 
 use crate::error::{Error, InsertError, Stopped, check_lengths};
 use crate::hasher::{ComparedHasher, DefaultHashBuilder, Item, Prehashed};
-use crate::layout::{Candidates, Fp16x4};
+use crate::layout::{Candidates, Fp16x4, Fp21x3};
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_encoding, forward_to_inner};
 use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
@@ -105,8 +105,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 20 |
 ///
 /// With longer values, growth ends when [splits have doubled](crate::growth#doubled-entries) one in four of the slots
-/// in use. So for such values, the builder of a growing maplet needs a [capacity](crate::MapletBuilder::capacity) or a
-/// [maximum](crate::MapletBuilder::max_capacity). With a maximum, the maplet begins with a table that is large enough
+/// in use. So for such values, the builder of a growing maplet needs a [capacity](crate::Builder::capacity) or a
+/// [maximum](crate::Builder::max_capacity). With a maximum, the maplet begins with a table that is large enough
 /// to reach this maximum. With a capacity alone, [`max_capacity`](CuckooMaplet::max_capacity) says how far the maplet
 /// grows.
 ///
@@ -125,13 +125,12 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// key it stashes 1 of 1,000 pairs; without this call it stashes one in nine. You can also choose a layout with more
 /// slots per bucket.
 ///
-/// A growing maplet keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. For values
-/// of four bits or more, its [default layout](crate::MapletBuilder::growable) is mostly [`Fp21x3`](crate::Fp21x3) or
-/// [`Fp32x2`](crate::Fp32x2). In these layouts, two values per key are enough to stash part of the pairs. If keys have
-/// two values or more on average, look at `stats`, and do one of these:
+/// A growing maplet keeps its [target load](crate::Builder::target_load), so a larger maximum does not help. In its
+/// [default layout](GrowableCuckooMaplet#layouts), two values per key are enough to stash part of the pairs. If keys
+/// have two values or more on average, look at `stats`, and do one of these:
 ///
 /// * name a layout with more slots per bucket: [`Fp16x4`](crate::Fp16x4) stores up to 10 bits, with a
-///   [maximum](crate::MapletBuilder::max_capacity);
+///   [maximum](crate::Builder::max_capacity);
 /// * set a lower target load;
 /// * build a maplet of fixed size with `values_per_key`.
 ///
@@ -195,28 +194,68 @@ pub type AnyCuckooMaplet<S = DefaultHashBuilder> = Maplet<Fixed<AnyLayout>, S>;
 
 /// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`].
 ///
-/// In a struct, write `maplet: GrowableCuckooMaplet`, or with a hasher `GrowableCuckooMaplet<AnyLayout, RandomState>`.
-/// Its layout is chosen at run time, [by the length of the values](crate::MapletBuilder::growable), unless you name
-/// one.
+/// In a struct, write `maplet: GrowableCuckooMaplet`, or with a hasher `GrowableCuckooMaplet<Fp21x3, RandomState>`.
 ///
 /// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet`, and also [`reserve`](CuckooMaplet::reserve),
 /// [`max_capacity`](CuckooMaplet::max_capacity) and [`false_positive_rate_at`](CuckooMaplet::false_positive_rate_at).
 ///
+/// # Layouts
+///
+/// The default layout is [`Fp21x3`]. It stores values of up to 9 bits while growth does not end early, and of up to 14
+/// bits with a [capacity or a maximum](CuckooMaplet#layouts). With ten million pairs, it takes 28 to 31 bits per pair.
+/// These are the mean numbers of false candidates of an absent key:
+///
+/// | value bits | false candidates |
+/// |---|---|
+/// | 1 | 0.014 % |
+/// | 2 | 0.028 % |
+/// | 3 | 0.057 % |
+/// | 4 | 0.11 % |
+/// | 5 | 0.23 % |
+/// | 6 | 0.46 % |
+/// | 7 | 0.93 % |
+/// | 8 | 1.9 % |
+/// | 9 | 3.9 % |
+///
+/// For fewer false candidates, or for values of up to 20 bits, name [`Fp32x2`](crate::Fp32x2): 47 to 51 bits per pair,
+/// and 0.0006 % or less with values of up to 8 bits. For values of 1 to 4 bits, [`Fp16x4`] needs a quarter less memory,
+/// but has some forty times as many false candidates. Or call [`any_layout`](crate::Builder::any_layout), which
+/// [chooses the layout](AnyLayout#growing-maplets-and-expiring-filters) by the values and by the
+/// [rate](crate::Builder::false_positive_rate), if you set one.
+///
+/// ```
+/// use coucal::{Error, Fp16x4, Fp32x2, GrowableCuckooMaplet};
+///
+/// let builder = GrowableCuckooMaplet::builder();
+/// let [short, medium, long] = [4, 8, 20].map(|bits| builder.clone().value_bits(bits));
+/// for (figures, rate, bits) in [
+///     (short.figures(10_000_000)?, 0.001_1, 29.5),
+///     (short.layout::<Fp16x4>().figures(10_000_000)?, 0.049, 23.5),
+///     (medium.figures(10_000_000)?, 0.019, 29.5),
+///     (medium.layout::<Fp32x2>().figures(10_000_000)?, 0.000_006, 47.5),
+/// ] {
+///     assert!((0.9 * rate..1.1 * rate).contains(&figures.false_positive_rate), "{figures:?}");
+///     assert!(figures.bits_per_item < bits, "{figures:?}");
+/// }
+/// let error = long.clone().build().unwrap_err();
+/// assert!(matches!(error, Error::ValueBitsOutOfRange { max: 9, other: Some("Fp32x2"), .. }));
+/// assert!(long.layout::<Fp32x2>().figures(10_000_000)?.bits_per_item < 51.0);
+/// # Ok::<(), Error>(())
+/// ```
+///
 /// # Examples
 ///
 /// ```
-/// use coucal::{Fp32x2, GrowableCuckooMaplet};
+/// use coucal::GrowableCuckooMaplet;
 ///
-/// // With a billion pairs: 47 bits per pair, and a false candidate for one absent key in 500,000.
-/// let builder = GrowableCuckooMaplet::builder().layout::<Fp32x2>().value_bits(6);
-/// let maplet: GrowableCuckooMaplet<Fp32x2> = builder.build()?;
+/// let maplet = GrowableCuckooMaplet::new(6);
 /// for key in 0..20_000 {
 ///     maplet.insert(&key, key % 64)?;
 /// }
 /// assert!(maplet.get(&777).any(|value| value == 777 % 64));
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub type GrowableCuckooMaplet<L = AnyLayout, S = DefaultHashBuilder> = Maplet<Growable<L>, S>;
+pub type GrowableCuckooMaplet<L = Fp21x3, S = DefaultHashBuilder> = Maplet<Growable<L>, S>;
 
 /// Operations on keys.
 impl<L: Storage, S> Maplet<L, S> {
@@ -1318,12 +1357,13 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
         /// # Examples
         ///
         /// ```
-        /// use coucal::{CuckooMaplet, GrowableCuckooMaplet};
+        /// use coucal::GrowableCuckooMaplet;
         ///
-        /// let maplet = CuckooMaplet::builder().max_capacity(1000).value_bits(6).build()?;
+        /// let builder = GrowableCuckooMaplet::builder().value_bits(6);
+        /// let maplet = builder.clone().max_capacity(1000).build()?;
         /// assert_eq!(maplet.max_capacity(), 1000);
         ///
-        /// let maplet = GrowableCuckooMaplet::builder().value_bits(6).build()?;
+        /// let maplet = builder.build()?;
         /// assert!(maplet.max_capacity() > 1_000_000_000);
         /// # Ok::<(), coucal::Error>(())
         /// ```
@@ -1340,10 +1380,10 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
         /// # Examples
         ///
         /// ```
-        /// use coucal::CuckooMaplet;
+        /// use coucal::GrowableCuckooMaplet;
         ///
-        /// let builder = CuckooMaplet::builder().capacity(1000).max_capacity(8000).value_bits(6);
-        /// let maplet = builder.false_positive_rate(0.001).build()?;
+        /// let builder = GrowableCuckooMaplet::builder().capacity(1000).max_capacity(8000).value_bits(6);
+        /// let maplet = builder.false_positive_rate(0.001).any_layout().build()?;
         /// let [now, then] = [1000, 8000].map(|pairs| maplet.false_positive_rate_at(pairs));
         /// assert!(now < then && then <= 0.001);
         /// # Ok::<(), coucal::Error>(())
@@ -1365,9 +1405,9 @@ impl<L: GrowingLayout, S> Maplet<Growable<L>, S> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::CuckooMaplet;
+    /// use coucal::GrowableCuckooMaplet;
     ///
-    /// let maplet = CuckooMaplet::builder().max_capacity(10_000).value_bits(6).build()?;
+    /// let maplet = GrowableCuckooMaplet::builder().max_capacity(10_000).value_bits(6).build()?;
     /// maplet.reserve(5000)?;
     /// assert!(maplet.capacity() >= 5000);
     /// assert!(maplet.reserve(20_000).is_err());

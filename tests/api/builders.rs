@@ -24,7 +24,6 @@ enum Call {
     SnapshotBytes(usize),
     ValueBits(u32),
     MaxCapacity(usize),
-    Growable,
     TargetLoad(u32),
     Layout(Named),
     /// For a filter: copies per item.
@@ -55,11 +54,11 @@ struct Asked {
 }
 
 impl Asked {
-    /// Whether this call exists on the builder that it has now.
+    /// Whether the builder has this method.
     fn has(&self, call: Call, is_maplet: bool) -> bool {
         match call {
             Call::ValueBits(_) => is_maplet,
-            Call::TargetLoad(_) => self.grows,
+            Call::MaxCapacity(_) | Call::TargetLoad(_) => self.grows,
             Call::ValuesPerKey(_) => !self.grows,
             Call::Layout(Named::ByName(name)) => !self.grows || Layout::named(name).grows(),
             _ => true,
@@ -73,22 +72,20 @@ impl Asked {
             Call::Memory(bytes) => self.memory = Some(bytes),
             Call::SnapshotBytes(bytes) => self.snapshot_bytes = Some(bytes),
             Call::ValueBits(bits) => self.value_bits = Some(bits),
-            Call::MaxCapacity(items) => (self.max_capacity, self.grows) = (Some(items), true),
-            Call::Growable => self.grows = true,
+            Call::MaxCapacity(items) => self.max_capacity = Some(items),
             Call::TargetLoad(load) => self.target_load = Some(load),
             Call::Layout(layout) => self.layout = Some(layout),
             Call::ValuesPerKey(values) => self.values_per_key = Some(values),
         }
     }
 
-    /// The layout that was named. If none was, a filter has the default one.
+    /// The layout that was named, or else the default one.
     fn layout_name(self) -> Option<&'static str> {
         match self.layout {
             Some(Named::ByName(name)) => Some(name),
             Some(Named::Fp32x2) => Some("Fp32x2"),
             Some(Named::Any) => None,
-            // The layout of a growing maplet follows from the length of its values.
-            None if self.grows && self.value_bits.is_some() => None,
+            None if self.grows && self.value_bits.is_some() => Some("Fp21x3"),
             None => Some("Fp16x4"),
         }
     }
@@ -145,11 +142,8 @@ impl Asked {
                 self.snapshot_bytes == Some(bytes) && needed > bytes
             }
             Error::ValueBitsOutOfRange { value_bits, .. } => self.value_bits == Some(value_bits),
-            Error::ValuesPerKeyOutOfRange { values_per_key, max, .. } => {
-                self.values_per_key == Some(values_per_key) && (max == 1) == self.grows
-            }
-            Error::NoSuchLayout { grows: true, .. } => {
-                self.grows && self.layout_name().is_some_and(|name| !Layout::named(name).grows())
+            Error::ValuesPerKeyOutOfRange { values_per_key, .. } => {
+                self.values_per_key == Some(values_per_key)
             }
             _ => false,
         }
@@ -169,7 +163,7 @@ fn built<S: Subject>(
 }
 
 /// Two functions that make these calls one after the other and then build: one for a builder of fixed size, and one for
-/// a growing builder. A call may return a builder of another type, so the functions call themselves and each other.
+/// a growing builder. A call may return a builder of another type, so the functions call themselves.
 macro_rules! functions {
     ($fixed:ident $growing:ident $builder:ident $value_bits:path, $values_per_key:path) => {
         fn $fixed<L>(builder: $builder<Fixed<L>, StableHashBuilder>, calls: &[Call]) -> Built
@@ -185,9 +179,7 @@ macro_rules! functions {
                 Call::Memory(bytes) => $fixed(builder.memory_bytes(bytes), rest),
                 Call::SnapshotBytes(bytes) => $fixed(builder.snapshot_bytes(bytes), rest),
                 Call::ValueBits(bits) => $fixed($value_bits(builder, bits), rest),
-                Call::MaxCapacity(items) => $growing(builder.max_capacity(items), rest),
-                Call::Growable => $growing(builder.growable(), rest),
-                Call::TargetLoad(_) => unreachable!("only where it grows"),
+                Call::MaxCapacity(_) | Call::TargetLoad(_) => unreachable!("only where it grows"),
                 Call::ValuesPerKey(values) => $fixed($values_per_key(builder, values), rest),
                 Call::Layout(Named::Fp32x2) => $fixed(builder.layout::<Fp32x2>(), rest),
                 Call::Layout(Named::Any) => $fixed(builder.any_layout(), rest),
@@ -211,7 +203,6 @@ macro_rules! functions {
                 Call::SnapshotBytes(bytes) => $growing(builder.snapshot_bytes(bytes), rest),
                 Call::ValueBits(bits) => $growing($value_bits(builder, bits), rest),
                 Call::MaxCapacity(items) => $growing(builder.max_capacity(items), rest),
-                Call::Growable => $growing(builder.growable(), rest),
                 Call::ValuesPerKey(_) => unreachable!("only of fixed size"),
                 Call::TargetLoad(load) => {
                     $growing(builder.target_load(f64::from(load) / 1000.0), rest)
@@ -233,11 +224,12 @@ fn no_values<B>(_: B, _: u32) -> B {
     unreachable!("a filter has no values")
 }
 
-fn build(is_maplet: bool, calls: &[Call]) -> Built {
-    if is_maplet {
-        maplet(CuckooMaplet::builder().hasher(HASHER), calls)
-    } else {
-        filter(CuckooFilter::builder().hasher(HASHER), calls)
+fn build(is_maplet: bool, grows: bool, calls: &[Call]) -> Built {
+    match (is_maplet, grows) {
+        (false, false) => filter(CuckooFilter::builder().hasher(HASHER), calls),
+        (false, true) => growing_filter(GrowableCuckooFilter::builder().hasher(HASHER), calls),
+        (true, false) => maplet(CuckooMaplet::builder().hasher(HASHER), calls),
+        (true, true) => growing_maplet(GrowableCuckooMaplet::builder().hasher(HASHER), calls),
     }
 }
 
@@ -252,7 +244,6 @@ fn call() -> impl Strategy<Value = Call> {
         (300..200_000_usize).prop_map(Call::Memory),
         (100..200_000_usize).prop_map(Call::SnapshotBytes),
         (1..12_u32).prop_map(Call::ValueBits),
-        Just(Call::Growable),
         (480..900_u32).prop_map(Call::TargetLoad),
         named.prop_map(Call::Layout),
         (0..36_u32).prop_map(Call::ValuesPerKey),
@@ -266,10 +257,11 @@ proptest! {
     #[test]
     fn no_option_is_ignored(
         is_maplet: bool,
+        grows: bool,
         bits in 1..7_u32,
         calls in proptest::collection::vec(call(), 0..9),
     ) {
-        let mut asked = Asked::default();
+        let mut asked = Asked { grows, ..Asked::default() };
         let first = is_maplet.then_some(Call::ValueBits(bits));
         let mut calls: Vec<Call> = first.into_iter().chain(calls).collect();
         calls.retain(|&call| {
@@ -279,7 +271,7 @@ proptest! {
             }
             has
         });
-        match build(is_maplet, &calls) {
+        match build(is_maplet, grows, &calls) {
             Ok((contents, full)) => {
                 prop_assert!(asked.is_sized());
                 asked.check(&contents, full);
@@ -296,21 +288,23 @@ fn figures_of(
     most: usize,
     memory: Option<usize>,
 ) -> Box<dyn Fn(usize) -> Result<Figures, Error>> {
-    let (mut filters, mut maplets) = (kind.layout.filters(), kind.layout.maplets(kind.value_bits));
-    if let Some(bytes) = memory {
-        (filters, maplets) = (filters.memory_bytes(bytes), maplets.memory_bytes(bytes));
+    macro_rules! figures {
+        ($builder:expr, $most:ident) => {{
+            let mut builder = $builder;
+            if let Some(bytes) = memory {
+                builder = builder.memory_bytes(bytes);
+            }
+            if kind.grows || most > 0 || memory.is_none() {
+                builder = builder.$most(most);
+            }
+            Box::new(move |items| builder.figures(items))
+        }};
     }
     match (kind.value_bits, kind.grows) {
-        (0, false) if most == 0 && memory.is_some() => {
-            Box::new(move |items| filters.clone().figures(items))
-        }
-        (_, false) if most == 0 && memory.is_some() => {
-            Box::new(move |items| maplets.clone().figures(items))
-        }
-        (0, false) => Box::new(move |items| filters.clone().capacity(most).figures(items)),
-        (0, true) => Box::new(move |items| filters.clone().max_capacity(most).figures(items)),
-        (_, false) => Box::new(move |items| maplets.clone().capacity(most).figures(items)),
-        (_, true) => Box::new(move |items| maplets.clone().max_capacity(most).figures(items)),
+        (0, false) => figures!(kind.layout.filters(), capacity),
+        (0, true) => figures!(kind.layout.growing_filters(), max_capacity),
+        (bits, false) => figures!(kind.layout.maplets(bits), capacity),
+        (bits, true) => figures!(kind.layout.growing_maplets(bits), max_capacity),
     }
 }
 
@@ -327,16 +321,16 @@ fn a_panic_of_a_constructor_names_the_line_of_its_call() {
         || drop(CuckooFilter::with_capacity_and_hasher(usize::MAX, HASHER)),
         || drop(CuckooMaplet::with_capacity(100, 11)),
         || drop(CuckooMaplet::with_capacity_and_hasher(100, 11, HASHER)),
-        || drop(GrowableCuckooMaplet::new(21)),
-        || drop(GrowableCuckooMaplet::with_hasher(21, HASHER)),
+        || drop(GrowableCuckooMaplet::new(10)),
+        || drop(GrowableCuckooMaplet::with_hasher(10, HASHER)),
         || drop(ExpiringCuckooFilter::with_capacity(100, 1)),
         || drop(ExpiringCuckooFilter::with_capacity_and_hasher(100, 257, HASHER)),
         || drop(GrowableExpiringCuckooFilter::new(1)),
         || drop(GrowableExpiringCuckooFilter::with_hasher(257, HASHER)),
         || drop(GrowableCuckooFilter::with_capacity(usize::MAX)),
         || drop(GrowableCuckooFilter::with_capacity_and_hasher(usize::MAX, HASHER)),
-        || drop(GrowableCuckooMaplet::with_capacity(100, 24)),
-        || drop(GrowableCuckooMaplet::with_capacity_and_hasher(100, 24, HASHER)),
+        || drop(GrowableCuckooMaplet::with_capacity(100, 15)),
+        || drop(GrowableCuckooMaplet::with_capacity_and_hasher(100, 15, HASHER)),
         || drop(GrowableExpiringCuckooFilter::with_capacity(100, 1)),
         || drop(GrowableExpiringCuckooFilter::with_capacity_and_hasher(100, 257, HASHER)),
     ];
@@ -441,7 +435,7 @@ fn the_load_of_the_figures_is_that_of_a_filled_filter() {
 #[test]
 fn figures_of_growth_from_any_size() {
     for first in (0..32_000).step_by(1000) {
-        let builder = CuckooFilter::builder().capacity(first).max_capacity(60_000);
+        let builder = GrowableCuckooFilter::builder().capacity(first).max_capacity(60_000);
         let filter = builder.clone().hasher(StableHashBuilder::new(7)).build().unwrap();
         for items in (1000..=60_000).step_by(1000) {
             filter.insert_all(items - 1000..items).unwrap();
@@ -456,7 +450,7 @@ fn figures_of_growth_from_any_size() {
 #[test]
 fn figures_of_growth_after_a_reserve() {
     for (max_capacity, step) in [(1429, 20), (60_000, 100)] {
-        let builder = CuckooFilter::builder().max_capacity(max_capacity);
+        let builder = GrowableCuckooFilter::builder().max_capacity(max_capacity);
         for reserved in (0..max_capacity.min(6000)).step_by(step) {
             let filter = builder.clone().hasher(StableHashBuilder::new(7)).build().unwrap();
             filter.reserve(reserved).unwrap();
@@ -535,8 +529,8 @@ fn a_budget_is_used_up() {
     assert!(is_named && error.to_string().contains("raise `snapshot_bytes`"), "{error:?}");
     // For a growing filter, the maximum follows from the budget, also if growth begins with a capacity.
     for first in [0, 1000, 100_000] {
-        let builder = || CuckooFilter::builder().capacity(first);
-        let within = builder().growable().memory_bytes(1 << 26);
+        let builder = || GrowableCuckooFilter::builder().capacity(first);
+        let within = builder().memory_bytes(1 << 26);
         let most = within.figures(0).unwrap().max_capacity;
         assert!(within.figures(most).unwrap().memory_bytes <= 1 << 26);
         let one_more = builder().max_capacity(most + 1).figures(most + 1).unwrap();
@@ -549,7 +543,7 @@ fn a_budget_is_used_up() {
 #[test]
 fn a_budget_is_used_up_where_memory_falls() {
     for (name, value_bits) in [("Fp16x4", 10), ("Fp12x5", 6)] {
-        let builder = || Layout::named(name).maplets(value_bits);
+        let builder = || Layout::named(name).growing_maplets(value_bits);
         let needed = |most: usize| {
             let figures = builder().max_capacity(most).figures(most).unwrap();
             [figures.memory_bytes, figures.snapshot_bytes]
@@ -559,7 +553,7 @@ fn a_budget_is_used_up_where_memory_falls() {
         for bytes in (2000..8000).step_by(100) {
             let builders = [builder().memory_bytes(bytes), builder().snapshot_bytes(bytes)];
             for (budget, builder) in builders.into_iter().enumerate() {
-                let found = builder.growable().figures(0).unwrap().max_capacity;
+                let found = builder.figures(0).unwrap().max_capacity;
                 let most = needed.iter().rposition(|needed| needed[budget] <= bytes).unwrap();
                 assert_eq!(found, most, "{name}: {bytes} bytes");
                 assert!(3 * most < needed.len());
@@ -571,15 +565,15 @@ fn a_budget_is_used_up_where_memory_falls() {
 /// The largest budget is a limit, too, where an address has 32 bits.
 #[test]
 fn the_largest_budgets() {
-    for builder in [
-        CuckooFilter::builder().memory_bytes(usize::MAX),
-        CuckooFilter::builder().snapshot_bytes(usize::MAX),
+    let (fixed, growing) = (CuckooFilter::builder, GrowableCuckooFilter::builder);
+    for figures in [
+        fixed().memory_bytes(usize::MAX).figures(0).unwrap(),
+        fixed().snapshot_bytes(usize::MAX).figures(0).unwrap(),
+        growing().memory_bytes(usize::MAX).figures(0).unwrap(),
+        growing().snapshot_bytes(usize::MAX).figures(0).unwrap(),
     ] {
         // Each item takes more than two bytes.
-        let within =
-            |figures: Figures| assert!(figures.max_capacity <= usize::MAX / 2, "{figures:?}");
-        within(builder.clone().figures(0).unwrap());
-        within(builder.growable().figures(0).unwrap());
+        assert!(figures.max_capacity <= usize::MAX / 2, "{figures:?}");
     }
 }
 
@@ -609,7 +603,7 @@ fn memory_of_an_item_where_a_filter_grows() {
         ("Fp21x3", 0.05, end.min(1_000_000_000)),
         ("Fp32x2", 0.05, end.min(1_000_000_000)),
     ] {
-        let builder = CuckooFilter::builder().growable().layout_named(name).unwrap();
+        let builder = GrowableCuckooFilter::builder().layout_named(name).unwrap();
         let layout = Layout::named(name);
         let bits = 64.0 / layout.slots as f64 / layout.target();
         let sizes = std::iter::successors(Some(1_000_000_usize), |items| Some(items + items / 100));

@@ -1,7 +1,5 @@
 //! The tables of false candidates by the length of values, in `docs/growth.md`.
 
-use coucal::CuckooMaplet;
-
 use crate::common::LAYOUTS;
 
 const LENGTHS: [u32; 7] = [1, 2, 4, 6, 8, 10, 12];
@@ -30,12 +28,8 @@ fn false_candidates_by_the_length_of_values() {
         }
     };
     for layout in LAYOUTS {
-        let builder = |bits| {
-            let builder = CuckooMaplet::builder().layout_named(layout.name).expect("its name");
-            builder.value_bits(bits)
-        };
         check(row(layout.name, |bits| {
-            let figures = builder(bits).capacity(1_000_000).figures(1_000_000);
+            let figures = layout.maplets(bits).capacity(1_000_000).figures(1_000_000);
             figures.ok().map(|figures| figures.false_positive_rate)
         }));
         for doublings in [5, 10] {
@@ -43,9 +37,8 @@ fn false_candidates_by_the_length_of_values() {
                 let first = 1_000;
                 let name = format!("{}, {doublings} doublings", layout.name);
                 check(row(&name, |bits| {
-                    let builder =
-                        builder(bits).growable().capacity(first).max_capacity(first << 10);
-                    let figures = builder.figures(first << doublings);
+                    let builder = layout.growing_maplets(bits).capacity(first);
+                    let figures = builder.max_capacity(first << 10).figures(first << doublings);
                     figures.ok().map(|figures| figures.false_positive_rate)
                 }));
             }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coucal::{
-    AnyLayout, Builder, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Fp21x3, Fp32x2,
-    GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter, MapletBuilder,
-    Prehashed, StableHashBuilder, StableHasher, Stats,
+    AnyLayout, Builder, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Fp16x4, Fp21x3,
+    Fp32x2, GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
+    MapletBuilder, Prehashed, StableHashBuilder, StableHasher, Stats,
 };
 
 use crate::common::{Filter, HASHER, Kind, LAYOUTS, default_layout, stopped};
 
-fn filter(capacity: usize) -> Filter<coucal::Fixed<coucal::Fp16x4>> {
+fn filter(capacity: usize) -> Filter<coucal::Fixed<Fp16x4>> {
     CuckooFilter::with_capacity_and_hasher(capacity, HASHER)
 }
 
@@ -42,9 +42,9 @@ fn a_filter_that_cannot_be_built_is_a_panic() {
     panics(|| CuckooMaplet::with_capacity(usize::MAX, 6), &too_large);
     let bits = CuckooMaplet::builder().value_bits(11).build().expect_err("too many");
     panics(|| CuckooMaplet::with_capacity_and_hasher(100, 11, HASHER), &bits);
-    let bits = CuckooMaplet::builder().growable().value_bits(21).build().expect_err("too many");
-    panics(|| GrowableCuckooMaplet::new(21), &bits);
-    panics(|| GrowableCuckooMaplet::with_hasher(21, HASHER), &bits);
+    let bits = GrowableCuckooMaplet::builder().value_bits(10).build().expect_err("too many");
+    panics(|| GrowableCuckooMaplet::new(10), &bits);
+    panics(|| GrowableCuckooMaplet::with_hasher(10, HASHER), &bits);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn constructors_do_as_the_builder() {
     assert_eq!(format!("{maplet:?}"), format!("{:?}", built.expect("memory")));
     assert_eq!(maplet.hash_of("egg"), HASHER.hash_one("egg"));
     let maplet = GrowableCuckooMaplet::with_hasher(3, HASHER);
-    let built = CuckooMaplet::builder().growable().value_bits(3).hasher(HASHER).build();
+    let built = GrowableCuckooMaplet::builder().value_bits(3).hasher(HASHER).build();
     assert_eq!(format!("{maplet:?}"), format!("{:?}", built.expect("memory")));
     let default: GrowableCuckooFilter<Fp32x2> = GrowableCuckooFilter::default();
     let [new, hashed] =
@@ -62,15 +62,19 @@ fn constructors_do_as_the_builder() {
     assert_eq!([new, default.slots(), hashed], [512, 256, 512]);
 }
 
-/// A growing type has a builder and a first capacity of its own. The builder is that of fixed size, made to grow; for
-/// expiring filters, it has another layout.
+/// A growing type has a builder and a first capacity of its own.
 #[test]
 fn types_that_grow_have_all_constructors() {
     const CAPACITY: usize = 100_000;
     let filters = [
         GrowableCuckooFilter::with_capacity_and_hasher(CAPACITY, HASHER),
         GrowableCuckooFilter::builder().capacity(CAPACITY).hasher(HASHER).build().unwrap(),
-        CuckooFilter::builder().growable().capacity(CAPACITY).hasher(HASHER).build().unwrap(),
+        GrowableCuckooFilter::builder()
+            .layout::<Fp16x4>()
+            .capacity(CAPACITY)
+            .hasher(HASHER)
+            .build()
+            .unwrap(),
     ];
     let filters = filters.map(|filter| (format!("{filter:?}"), filter.hash_of("egg")));
     let maplets = [
@@ -81,9 +85,9 @@ fn types_that_grow_have_all_constructors() {
             .hasher(HASHER)
             .build()
             .unwrap(),
-        CuckooMaplet::builder()
+        GrowableCuckooMaplet::builder()
             .value_bits(6)
-            .growable()
+            .layout::<Fp21x3>()
             .capacity(CAPACITY)
             .hasher(HASHER)
             .build()
@@ -140,15 +144,15 @@ fn a_layout_by_its_name() {
     for name in ["", "fp16x4", "AnyLayout", "Fp16x4 "] {
         let fixed = CuckooFilter::builder().layout_named(name).err();
         assert!(matches!(fixed, Some(Error::NoSuchLayout { grows: false, .. })));
-        let growing = CuckooFilter::builder().growable().layout_named(name).err();
+        let growing = GrowableCuckooFilter::builder().layout_named(name).err();
         assert!(matches!(growing, Some(Error::NoSuchLayout { grows: true, .. })));
     }
     assert_eq!(AnyLayout::NAMES, LAYOUTS.map(|layout| layout.name));
     let growing = LAYOUTS.into_iter().filter(|layout| layout.grows()).map(|layout| layout.name);
     assert!(growing.eq(AnyLayout::GROWING_NAMES.iter().copied()));
     for layout in LAYOUTS {
-        let filters = CuckooFilter::builder().growable();
-        let maplets = CuckooMaplet::builder().value_bits(3).max_capacity(1000);
+        let filters = GrowableCuckooFilter::builder();
+        let maplets = GrowableCuckooMaplet::builder().value_bits(3).max_capacity(1000);
         let expiring = GrowableExpiringCuckooFilter::builder().generations(4).max_capacity(1000);
         let names = [
             filters.layout_named(layout.name).map(|b| b.build().unwrap().layout_name()),

@@ -1,7 +1,7 @@
 //! The figures of the cookbook, and the form of the cookbook and the README. Their code runs as documentation tests.
 
 use coucal::{
-    CuckooFilter, CuckooMaplet, ExpiringCuckooFilter, Figures, Fp16x4, GrowableCuckooFilter,
+    CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Figures, Fp16x4, GrowableCuckooFilter,
     GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
 };
 
@@ -101,7 +101,7 @@ fn the_costs_of_growing_counters() {
     const KEYS: usize = 1_000_000;
     let builder = GrowableCuckooMaplet::builder().value_bits(8);
     let plain = builder.clone().figures(KEYS).unwrap();
-    let exact = builder.false_positive_rate(0.001).figures(KEYS).unwrap();
+    let exact = builder.false_positive_rate(0.001).any_layout().figures(KEYS).unwrap();
     let bytes = |figures: Figures| (figures.bits_per_item / 8.0).round();
     let one_in = 100_000.0 * (1e-5 / exact.false_positive_rate).round();
     let stated = format!(
@@ -114,6 +114,29 @@ fn the_costs_of_growing_counters() {
     let page = include_str!("../../docs/cookbook.md");
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ").replace("200,000", "200000");
     assert!(words.contains(&stated), "not in the cookbook: {stated}");
+}
+
+/// The type of growing maplets states the rates of its default layout, for all values with which growth does not end
+/// early.
+#[test]
+fn the_rates_of_growing_maplets() {
+    let page = include_str!("../../src/kinds/maplet.rs");
+    for bits in 1..=9 {
+        let figures = GrowableCuckooMaplet::builder().value_bits(bits).figures(10_000_000).unwrap();
+        assert_eq!(figures.layout_name, "Fp21x3");
+        assert!((28.0..31.0).contains(&figures.bits_per_item), "{figures:?}");
+        let row = format!("/// | {bits} | {} |", percent(figures));
+        assert!(page.lines().any(|line| line == row), "the row is {row:?}");
+    }
+    let error = GrowableCuckooMaplet::builder().value_bits(10).figures(0).unwrap_err();
+    assert!(matches!(error, Error::ValueBitsOutOfRange { max: 9, max_with_end: 14, .. }));
+}
+
+/// The rate, with two digits.
+fn percent(figures: Figures) -> String {
+    let percent = 100.0 * figures.false_positive_rate;
+    let decimals = (1.0 - percent.log10().floor()) as usize;
+    format!("{percent:.decimals$} %")
 }
 
 /// The type of growing expiring filters states the rates of its default layout, which has room for all generations.
@@ -132,9 +155,7 @@ fn the_rates_of_growing_generations() {
             4 => "3 or 4".to_owned(),
             most => format!("{} to {most}", most / 2 + 1),
         };
-        let percent = 100.0 * figures.false_positive_rate;
-        let decimals = (1.0 - percent.log10().floor()) as usize;
-        let row = format!("/// | {numbers} | {percent:.decimals$} % |");
+        let row = format!("/// | {numbers} | {} |", percent(figures));
         assert!(page.lines().any(|line| line == row), "the row is {row:?}");
     }
 }

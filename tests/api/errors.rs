@@ -57,7 +57,7 @@ fn messages_contain_their_numbers_and_names() {
              SemiSorted14x5, Fp16x4, SemiSorted17x4, Fp21x3, Fp32x2",
         ),
         (
-            CuckooFilter::builder().growable().layout_named("Fp8x8").err().unwrap(),
+            GrowableCuckooFilter::builder().layout_named("Fp8x8").err().unwrap(),
             "no growing filter has a layout of this name: the names are Fp12x5, Fp16x4, Fp21x3, Fp32x2",
         ),
         (read.unwrap_err(), "could not be read: the network is gone: a cable was cut"),
@@ -73,7 +73,7 @@ fn messages_contain_their_numbers_and_names() {
 #[test]
 fn messages_speak_of_the_type_at_hand() {
     let fixed = CuckooFilter::builder().capacity(100).hasher(HASHER);
-    let grows = CuckooFilter::builder().max_capacity(100).hasher(HASHER);
+    let grows = GrowableCuckooFilter::builder().max_capacity(100).hasher(HASHER);
     let maplets = CuckooMaplet::builder().capacity(100).hasher(HASHER).value_bits(24);
     let expiring = ExpiringCuckooFilter::builder().capacity(100).hasher(HASHER).generations(4);
     let snapshot = fixed.clone().build().unwrap().snapshot().unwrap();
@@ -110,7 +110,7 @@ fn refused<L: Storage>(bytes: &[u8]) -> Error {
 #[test]
 fn the_advice_of_errors_of_restoring_works() {
     let filter: Filter<Fixed<Fp16x4>> = CuckooFilter::with_capacity_and_hasher(100, HASHER);
-    let grows = CuckooFilter::builder().hasher(HASHER).max_capacity(1000).build().unwrap();
+    let grows = GrowableCuckooFilter::builder().hasher(HASHER).max_capacity(1000).build().unwrap();
     filter.insert("egg").unwrap();
     grows.insert("egg").unwrap();
     let [fixed, grown] = [filter.snapshot(), grows.snapshot()].map(|taken| taken.unwrap());

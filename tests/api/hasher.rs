@@ -112,7 +112,7 @@ fn a_filter_with_a_key_is_restored_with_this_key_alone() {
     let items: Vec<u64> = (0..500).collect();
 
     let build = |hasher: &KeyedHashBuilder| {
-        CuckooFilter::builder().growable().hasher(hasher.clone()).build().expect("enough memory")
+        GrowableCuckooFilter::builder().hasher(hasher.clone()).build().expect("enough memory")
     };
     let filter = build(&hasher);
     filter.insert_many(&items).expect("enough memory");

@@ -30,7 +30,7 @@ are_the_same! {
     CuckooMaplet = Maplet<Fixed<Fp16x4>, DefaultHashBuilder>;
     CuckooMaplet<Fp12x5> = Maplet<Fixed<Fp12x5>, DefaultHashBuilder>;
     AnyCuckooMaplet = Maplet<Fixed<AnyLayout>, DefaultHashBuilder>;
-    GrowableCuckooMaplet = Maplet<Growable<AnyLayout>, DefaultHashBuilder>;
+    GrowableCuckooMaplet = Maplet<Growable<Fp21x3>, DefaultHashBuilder>;
     GrowableCuckooMaplet<Fp12x5> = Maplet<Growable<Fp12x5>, DefaultHashBuilder>;
     Maplet<Fixed<Fp12x5>> = Maplet<Fixed<Fp12x5>, DefaultHashBuilder>;
     ExpiringCuckooFilter = ExpiringFilter<Fixed<Fp16x4>, DefaultHashBuilder>;
@@ -95,10 +95,12 @@ fn it_is_that_of_the_layout(layout: Layout) {
 
 fn a_filter_grows_if_its_layout_does(layout: Layout) {
     fn check<L: GrowingLayout>(layout: Layout) {
-        let filter = CuckooFilter::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
+        let filter =
+            GrowableCuckooFilter::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
         let filter = filter.build().expect("memory");
         are_alike(&filter, &layout.growing(0, 1500), GrowableCuckooFilter::from_bytes);
-        let maplet = CuckooMaplet::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
+        let maplet =
+            GrowableCuckooMaplet::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
         let maplet = maplet.value_bits(VALUE_BITS).build().expect("memory");
         let chosen = layout.growing_maplet(0, 1500, VALUE_BITS);
         are_alike(&maplet, &chosen, GrowableCuckooMaplet::from_bytes);

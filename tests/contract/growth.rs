@@ -29,7 +29,7 @@ of_each_growing_layout! {
 
 /// Makes a filter without a given size.
 fn endless(layout: Layout) -> Growing {
-    layout.filters().growable().build().expect("memory for a test")
+    layout.growing_filters().build().expect("memory for a test")
 }
 
 /// At each size from the first to many thousands of items, every item is found, all are counted, and the rate is the
@@ -128,7 +128,7 @@ fn the_load_stays_at_the_target(layout: Layout) {
         stays_at(layout, layout.target(), &*subject, subject.slots() + beyond * layout.slots);
     }
     for target in [500, 660, layout.highest_target].map(|target| f64::from(target) / 1000.0) {
-        let builder = layout.filters().capacity(1000).max_capacity(100_000);
+        let builder = layout.growing_filters().capacity(1000).max_capacity(100_000);
         let filter = builder.target_load(target).build().expect("memory for a test");
         stays_at(layout, target, &filter, 4 * filter.slots());
     }
@@ -201,10 +201,10 @@ fn short_cores_grow_on_at_every_target() {
         let highest = kind.layout.highest_target(value_bits > 0);
         for target in [kind.layout.target, highest].map(|target| f64::from(target) / 1000.0) {
             let (stated, subject): (f64, Box<dyn Subject>) = if value_bits == 0 {
-                let filter = kind.layout.filters().growable().target_load(target).build().unwrap();
+                let filter = kind.layout.growing_filters().target_load(target).build().unwrap();
                 (filter.false_positive_rate_at(items), Box::new(filter))
             } else {
-                let maplets = kind.layout.maplets(value_bits).growable().target_load(target);
+                let maplets = kind.layout.growing_maplets(value_bits).target_load(target);
                 let maplet = maplets.build().unwrap();
                 (maplet.false_positive_rate_at(items), Box::new(maplet))
             };
@@ -358,7 +358,7 @@ fn inserts_that_store_nothing_do_not_grow_the_table() {
 /// their slots in use is doubled, and they are full soon after.
 fn sizes_that_a_maplet_can_reach(layout: Layout) {
     for bits in 1..=layout.longest_values() {
-        let builder = layout.maplets(bits).growable().capacity(1);
+        let builder = layout.growing_maplets(bits).capacity(1);
         let maplet = builder.build().expect("memory for a test");
         let most = maplet.max_capacity();
         let extra_bits = layout.extra_bits(bits);

@@ -5,9 +5,9 @@ mod machine;
 mod sizes;
 
 use coucal::{
-    Builder, CuckooFilter, CuckooMaplet, Fixed, Fp12x5, MapletBuilder, StableHashBuilder,
+    CuckooFilter, CuckooMaplet, Error, Fp12x5, GrowableCuckooFilter, GrowableCuckooMaplet,
 };
-use coucal_reference::{HASHER, Layout, boxed};
+use coucal_reference::{HASHER, Layout, Subject, boxed};
 
 use self::machine::{fixed, growing};
 
@@ -15,55 +15,62 @@ fn layout() -> Layout {
     Layout::named("Fp12x5")
 }
 
-fn filters_for(capacity: usize) -> Builder<Fixed<Fp12x5>, StableHashBuilder> {
-    CuckooFilter::builder().layout().hasher(HASHER).capacity(capacity)
+fn filter(capacity: usize) -> Result<Box<dyn Subject>, Error> {
+    boxed(|| CuckooFilter::builder().layout::<Fp12x5>().hasher(HASHER).capacity(capacity).build())
 }
 
-fn maplets_for(capacity: usize, bits: u32) -> MapletBuilder<Fixed<Fp12x5>, StableHashBuilder> {
-    CuckooMaplet::builder().layout().hasher(HASHER).capacity(capacity).value_bits(bits)
+fn maplet(capacity: usize, bits: u32) -> Result<Box<dyn Subject>, Error> {
+    let builder = CuckooMaplet::builder().layout::<Fp12x5>().hasher(HASHER).value_bits(bits);
+    boxed(|| builder.capacity(capacity).build())
+}
+
+fn growing_filter(first: usize, most: usize) -> Result<Box<dyn Subject>, Error> {
+    let builder = GrowableCuckooFilter::builder().layout::<Fp12x5>().hasher(HASHER);
+    boxed(|| builder.capacity(first).max_capacity(most).build())
+}
+
+fn growing_maplet(first: usize, most: usize, bits: u32) -> Result<Box<dyn Subject>, Error> {
+    let builder = GrowableCuckooMaplet::builder().layout::<Fp12x5>().hasher(HASHER);
+    boxed(|| builder.value_bits(bits).capacity(first).max_capacity(most).build())
 }
 
 #[test]
 fn filters() {
-    fixed(150, layout(), 0, &|_, most, _| boxed(|| filters_for(most).build()));
+    fixed(150, layout(), 0, &|_, most, _| filter(most));
 }
 
 #[test]
 fn maplets() {
     let longest = layout().longest_values();
-    fixed(400, layout(), longest, &|_, most, bits| boxed(|| maplets_for(most, bits).build()));
+    fixed(400, layout(), longest, &|_, most, bits| maplet(most, bits));
 }
 
 #[test]
 fn growing_filters() {
-    growing(400, 0, &|first, most, _| boxed(|| filters_for(first).max_capacity(most).build()));
+    growing(400, 0, &|first, most, _| growing_filter(first, most));
 }
 
 #[test]
 fn growing_maplets() {
-    growing(400, layout().longest_values(), &|first, most, bits| {
-        boxed(|| maplets_for(first, bits).max_capacity(most).build())
-    });
+    growing(400, layout().longest_values(), &|first, most, bits| growing_maplet(first, most, bits));
 }
 
 #[test]
 fn filters_of_each_size() {
-    sizes::fixed(&|_, most, _| boxed(|| filters_for(most).build()));
+    sizes::fixed(&|_, most, _| filter(most));
 }
 
 #[test]
 fn maplets_of_each_size() {
-    sizes::fixed(&|_, most, bits| boxed(|| maplets_for(most, bits).build()));
+    sizes::fixed(&|_, most, bits| maplet(most, bits));
 }
 
 #[test]
 fn growing_filters_of_each_size() {
-    sizes::growing(&|first, most, _| boxed(|| filters_for(first).max_capacity(most).build()));
+    sizes::growing(&|first, most, _| growing_filter(first, most));
 }
 
 #[test]
 fn growing_maplets_of_each_size() {
-    sizes::growing(&|first, most, bits| {
-        boxed(|| maplets_for(first, bits).max_capacity(most).build())
-    });
+    sizes::growing(&|first, most, bits| growing_maplet(first, most, bits));
 }

@@ -1,6 +1,6 @@
 //! Other promises to one thread.
 
-use coucal::{CuckooMaplet, Error, Prehashed};
+use coucal::{Error, Fp32x2, GrowableCuckooMaplet, Prehashed};
 
 use super::largest;
 use crate::common::{Kind, Layout, Subject, default_layout, hashes, prehashed, stopped};
@@ -128,7 +128,8 @@ fn a_count_that_was_overtaken_tries_again() {
 /// Copies of one pair get other values, and become more entries than the table has slots: the table grows for them.
 #[test]
 fn replacements_grow_as_inserts_do() {
-    let maplet = CuckooMaplet::builder().growable().value_bits(10).build().unwrap();
+    let builder = GrowableCuckooMaplet::builder().layout::<Fp32x2>();
+    let maplet = builder.value_bits(10).build().unwrap();
     let slots = maplet.slots();
     (0..1000).for_each(|_| maplet.insert("egg", 0).unwrap());
     for value in 1..1000 {

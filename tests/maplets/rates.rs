@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use coucal::{CuckooMaplet, Prehashed, Storage};
+use coucal::{CuckooMaplet, GrowableCuckooMaplet, Prehashed, Storage};
 use coucal_reference::format::{at, number};
 
 use super::widths;
@@ -168,8 +168,14 @@ fn the_rate_that_was_asked_for() {
                 }
             }
 
-            let builder = builder().capacity(1000).max_capacity(8000);
-            let any = builder.any_layout().build().expect("a layout for it");
+            let builder =
+                GrowableCuckooMaplet::builder().value_bits(bits).false_positive_rate(rate);
+            let any = builder
+                .capacity(1000)
+                .max_capacity(8000)
+                .any_layout()
+                .build()
+                .expect("a layout for it");
             assert!(any.false_positive_rate_at(8000) <= rate, "{any:?}");
         }
     }

@@ -51,8 +51,8 @@ fn a_snapshot_takes_the_memory_of_one_table(layout: Layout) {
 fn a_restored_filter_takes_the_memory_of_the_bytes_read(layout: Layout) {
     for buckets in [LEAST_BUCKETS, 100, 2000, 4098, 1 << 17] {
         let slots = buckets * layout.slots;
-        let builder = layout.filters().capacity((slots as f64 * 0.9 * layout.target()) as usize);
-        let filter = builder.growable().build().expect("memory for a test");
+        let first = (slots as f64 * 0.9 * layout.target()) as usize;
+        let filter = layout.growing_filters().capacity(first).build().expect("memory for a test");
         let max_capacity = filter.max_capacity();
         assert!(max_capacity > 20 * slots, "{max_capacity} for {slots}");
         let items: Vec<u64> = hashes(83).take(buckets / 2).collect();
@@ -193,7 +193,7 @@ fn no_memory_for_promises() {
     assert!(peak <= 512, "{peak} bytes, for the state of checksums");
 
     // It may grow to 128 TB; but the words that it has now do not arrive.
-    let builder = Layout::named("Fp32x2").filters();
+    let builder = Layout::named("Fp32x2").growing_filters();
     let filter = builder.capacity(1).max_capacity(10).build().unwrap();
     let sizes = [(at::MAX_BUCKETS, (1 << 43) - (1 << 20)), (at::MAX_CAPACITY, 1 << 42)];
     let grows = header(&filter, &sizes);

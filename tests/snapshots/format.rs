@@ -149,11 +149,11 @@ fn golden_files_without_an_end(layout: Layout) {
         assert!(words > number(&bytes, at::FIRST));
     };
     let items = 120 * layout.slots as u64;
-    let filter = layout.filters().growable().build().unwrap();
+    let filter = layout.growing_filters().build().unwrap();
     is_endless(&*golden(layout, "-endless", &filter, &of_filter(items)));
     // In slots of 12 bits, the values leave so few bits that growth ends.
     if layout.bits > 12 {
-        let maplet = layout.maplets(2).growable().build().unwrap();
+        let maplet = layout.growing_maplets(2).build().unwrap();
         is_endless(&*golden(layout, "-maplet-endless", &maplet, &of_maplet(items, 3)));
     }
 }

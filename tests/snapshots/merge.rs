@@ -6,7 +6,7 @@ use std::thread;
 
 use coucal::{
     CuckooFilter, CuckooMaplet, DefaultHashBuilder, Error, Fp8x8, Fp12x5, Fp16x4, Growable,
-    GrowableCuckooMaplet, StableHashBuilder, Storage,
+    GrowableCuckooFilter, GrowableCuckooMaplet, StableHashBuilder, Storage,
 };
 
 use crate::common::{
@@ -29,7 +29,7 @@ fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
 #[test]
 fn parts_of_a_whole() {
     const PARTS: u64 = 400;
-    let builder = || CuckooFilter::builder().growable().hasher(HASHER);
+    let builder = || GrowableCuckooFilter::builder().hasher(HASHER);
     let items = |part: u64| part * 300..(part + 1) * 300;
     let merged = |whole: &Filter<Growable<Fp16x4>>, part: u64, capacity: usize| {
         let filter = builder().capacity(capacity).build().expect("a part");
@@ -71,7 +71,7 @@ fn parts_of_a_whole() {
 #[test]
 fn parts_that_grew() {
     const ITEMS: u64 = 30_000;
-    let build = || CuckooFilter::builder().growable().hasher(HASHER).build().expect("a filter");
+    let build = || GrowableCuckooFilter::builder().hasher(HASHER).build().expect("a filter");
     let whole = build();
     let parts = (0..100).take_while(|part| {
         let filter = build();
@@ -88,7 +88,7 @@ fn rates_add_up(layout: Layout) {
     const PARTS: u64 = 12;
     // Of larger filters with 12 bits per slot, fewer can be merged.
     let items = if layout.bits == 12 { 5_000 } else { usually(5_000, 50_000) };
-    let build = || layout.filters().growable().build().expect("a filter");
+    let build = || layout.growing_filters().build().expect("a filter");
     let (whole, one_filter) = (build(), build());
     for part in 0..PARTS {
         let filter = build();
@@ -123,11 +123,11 @@ fn merges_into_a_grown_filter_leave_room() {
     const ALL: usize = 200_000;
     type Part = Filter<Growable<Fp12x5>>;
     let build = || -> Part {
-        let builder = CuckooFilter::builder().max_capacity(ALL).layout::<Fp12x5>();
+        let builder = GrowableCuckooFilter::builder().max_capacity(ALL).layout::<Fp12x5>();
         builder.hasher(HASHER).build().expect("a filter")
     };
     let part = |number: u64| -> Part {
-        let builder = CuckooFilter::builder().growable().layout::<Fp12x5>();
+        let builder = GrowableCuckooFilter::builder().layout::<Fp12x5>();
         let filter = builder.hasher(HASHER).build().expect("a filter");
         fill(&filter, (1 << 40) + number * 100..(1 << 40) + (number + 1) * 100);
         filter
@@ -157,7 +157,7 @@ fn merges_into_a_grown_filter_leave_room() {
 #[test]
 fn a_rate_is_kept_after_a_merge_that_was_taken_back() {
     const ALL: usize = 100_000;
-    let builder = || CuckooFilter::builder().max_capacity(ALL).hasher(HASHER);
+    let builder = || GrowableCuckooFilter::builder().max_capacity(ALL).hasher(HASHER);
     let small = || builder().capacity(100);
     let rate = 1.05 * small().figures(ALL).expect("figures").false_positive_rate;
     let part = |number: u64| {
@@ -185,7 +185,7 @@ fn a_rate_is_kept_after_a_merge_that_was_taken_back() {
 fn a_rate_that_was_given_is_kept() {
     const PARTS: u64 = 100;
     let all = 100 * 200;
-    let builder = || CuckooFilter::builder().max_capacity(all).hasher(HASHER);
+    let builder = || GrowableCuckooFilter::builder().max_capacity(all).hasher(HASHER);
     let rate = 1.5 * builder().capacity(all).figures(all).expect("figures").false_positive_rate;
     for (capacity, merges) in [(0, 1..PARTS), (all, PARTS..PARTS + 1)] {
         let whole = builder().capacity(all).false_positive_rate(rate).build().expect("a filter");
@@ -282,7 +282,7 @@ fn a_rate_that_was_given_is_kept_in_a_fixed_filter() {
 
 /// Growing filters: one began larger than the other, or has grown further, or has no maximum.
 fn the_union_of_any_sizes(layout: Layout) {
-    let endless = || layout.filters().growable().build().unwrap();
+    let endless = || layout.growing_filters().build().unwrap();
     let builds: [&dyn Fn() -> Growing; 4] =
         [&|| layout.growing(1, 10_000), &|| layout.growing(300, 20_000), &endless, &|| {
             layout.growing(3000, 3000)
@@ -442,7 +442,7 @@ fn while_others_use_both() {
 /// Without a maximum, a merge checks the rate for as many items as the builder does.
 #[test]
 fn a_rate_without_a_maximum_admits_a_merge() {
-    let builder = || CuckooFilter::builder().growable().hasher(HASHER);
+    let builder = || GrowableCuckooFilter::builder().hasher(HASHER);
     let built = |n: u32| builder().false_positive_rate(f64::from(n) / 10_000.0).build().ok();
     let whole = (1..1000).find_map(built).expect("a rate that is reached");
     let part = builder().build().expect("no rate");
@@ -454,7 +454,7 @@ fn a_rate_without_a_maximum_admits_a_merge() {
 #[test]
 fn a_rate_is_kept_beyond_the_maximum_capacity() {
     const ALL: usize = 20_000;
-    let builder = || CuckooFilter::builder().capacity(ALL).max_capacity(ALL).hasher(HASHER);
+    let builder = || GrowableCuckooFilter::builder().capacity(ALL).max_capacity(ALL).hasher(HASHER);
     let rate = 1.02 * builder().figures(ALL).expect("figures").false_positive_rate;
     let whole = builder().false_positive_rate(rate).build().expect("a filter");
     let more = builder().build().expect("a filter");

@@ -65,7 +65,7 @@ fn an_unmerge_of_any_sizes(layout: Layout) {
     for (own, merged, more) in
         [(3000, 300, 0), (300, 3000, 0), (500, 500, 20_000), (2000, 90, 9000)]
     {
-        let build = || layout.filters().growable().build().expect("memory");
+        let build = || layout.growing_filters().build().expect("memory");
         let [ours, theirs, without] = [(); 3].map(|()| build());
         let (items, others) = (crowded(1, own), crowded(2, merged));
         let more: Vec<_> = hashes(3).take(more).map(Prehashed).collect();
@@ -146,7 +146,7 @@ fn an_intersection_of_any_sizes(layout: Layout) {
     let sizes =
         [(3000, 200, 100), (100, 200, 3000), (1000, 1000, 1000), (20_000, 50, 0), (0, 50, 20_000)];
     for (own, common, foreign) in sizes {
-        let build = || layout.filters().growable().build().expect("memory");
+        let build = || layout.growing_filters().build().expect("memory");
         let items =
             |(seed, count)| -> Vec<Prehashed> { hashes(seed).take(count).map(Prehashed).collect() };
         let [own, common, foreign] = [(1, own), (2, common), (3, foreign)].map(items);
@@ -159,7 +159,7 @@ fn an_intersection_of_any_sizes(layout: Layout) {
 /// is within 40 % if the large filter was merged into a smaller one, whose buckets do not tell parts from copies.
 #[test]
 fn the_length_after_an_intersection_of_doubled_entries() {
-    let new = || default_layout().filters().growable().build().expect("memory");
+    let new = || default_layout().growing_filters().build().expect("memory");
     let all: Vec<Prehashed> = hashes(1).take(3000).map(Prehashed).collect();
     // More copies than two buckets have slots for; and most copies are of one item.
     let crowd = |at: usize| match at {
@@ -232,7 +232,7 @@ fn fill_one<L: Storage>(filter: &coucal::Filter<L, StableHashBuilder>) {
 /// Common items are found all the time, while other threads insert and remove, so that they are kicked and split.
 #[test]
 fn common_items_are_found_during_an_intersection() {
-    let build = || default_layout().filters().growable().build().expect("memory");
+    let build = || default_layout().growing_filters().build().expect("memory");
     for _ in 0..usually(5, 100) {
         let (ours, theirs) = (&build(), &build());
         let items = |seed| -> Vec<Prehashed> { hashes(seed).take(4000).map(Prehashed).collect() };

@@ -110,7 +110,7 @@ fn an_entry_takes_no_more_memory_than_is_said() {
     let fixed = default_layout().maplet(300_000, 8);
     takes(&fixed, 11..=23, 15_744);
     for (name, bytes, first) in [("Fp21x3", 11..=23, 15_744), ("Fp32x2", 20..=42, 16_296)] {
-        let growing = Layout::named(name).maplets(8).growable().build().expect("memory");
+        let growing = Layout::named(name).growing_maplets(8).build().expect("memory");
         growing.reserve(300_000).expect("memory");
         takes(&growing, bytes, first);
     }
@@ -126,7 +126,7 @@ fn the_first_entry_takes_the_memory_that_is_said() {
         [100, 10_000_000].map(|items| built(filters().capacity(items).build())),
         [small, large]
     );
-    let growing = filters().growable().build().expect("memory");
+    let growing = default_layout().growing_filters().build().expect("memory");
     assert_eq!(first_entry(&growing), large);
 }
 

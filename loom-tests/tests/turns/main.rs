@@ -84,7 +84,7 @@ mod steps {
         announce_and_check::<Fixed<SemiSorted14x5>>(|| builder().layout().build().unwrap());
         announce_and_check(|| builder().false_positive_rate(0.01).any_layout().build().unwrap());
         announce_and_check(|| GrowableCuckooFilter::<Fp16x4, _>::with_hasher(stable()));
-        announce_and_check(|| builder().growable().any_layout().build().unwrap());
+        announce_and_check(|| growing().any_layout().build().unwrap());
         // A restored filter and a clone have steps of their own.
         announce_and_check(|| Filter::restore(snapshot().as_bytes(), stable()).unwrap());
         announce_and_check(|| Filter::from_snapshot(&snapshot(), stable()).unwrap());
@@ -103,6 +103,10 @@ mod steps {
 
     fn builder() -> coucal::Builder<Fixed<Fp16x4>, StableHashBuilder> {
         CuckooFilter::builder().capacity(100).hasher(stable())
+    }
+
+    fn growing() -> coucal::Builder<Growable<Fp16x4>, StableHashBuilder> {
+        GrowableCuckooFilter::builder().capacity(100).hasher(stable())
     }
 
     #[test]
@@ -358,7 +362,7 @@ mod steps {
             together(&Arc::new(filter), reserve, insert).1
         });
         assert_eq!(outcomes, [(false, true, 1), (true, true, 1)].into());
-        announce_and_check(|| builder().growable().max_capacity(10_000).build().unwrap());
+        announce_and_check(|| growing().max_capacity(10_000).build().unwrap());
     }
 
     pub fn executions(model: impl Fn() + Send + Sync + 'static) -> usize {
@@ -438,7 +442,7 @@ mod steps {
             let end = (0..200_u32).find(|item| full.insert(item).is_err());
             assert!(end.is_some() && full.stats().stashed_copies > 0);
             let maplet: GrowableCuckooMaplet =
-                CuckooMaplet::builder().growable().value_bits(4).build().unwrap();
+                GrowableCuckooMaplet::builder().value_bits(4).build().unwrap();
             maplet.insert_all((0..1500_u32).map(|at| (at % 700, at % 16))).unwrap();
             assert!(maplet.get(&7).len() > 0 && maplet.contains_key(&7));
             assert!(maplet.replace(&7, 7, 8).unwrap() && maplet.remove(&7, 8));

@@ -217,7 +217,7 @@ mod maplets {
     }
 
     fn growing() -> Tables<Maplet<Growable<coucal::AnyLayout>>> {
-        let builder = CuckooMaplet::builder().growable().value_bits(4).hasher(stable());
+        let builder = GrowableCuckooMaplet::builder().value_bits(4).hasher(stable());
         of(builder.clone().build().unwrap(), builder.build().unwrap())
     }
 

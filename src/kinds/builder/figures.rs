@@ -79,7 +79,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// Returns the request, with the number of items that its budgets allow, and its sizing. `itself` is the size of
     /// the built value, in bytes.
     pub(crate) fn sizing<V: Values>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
-        let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
+        let request = self.request;
         let of_memory = |sizing: Sizing| {
             itself as u64 + State::<L::Buckets<V>>::bytes_for(sizing, sizing.buckets)
         };

@@ -49,9 +49,13 @@ pub type ExpiringBuilder<L = Fixed<Fp16x4>, S = DefaultHashBuilder> = Builder<L,
 // Not written with the alias: the record of the interface would omit it.
 impl Default for Builder<Fixed<Fp16x4>, DefaultHashBuilder, Expiring> {
     fn default() -> Self {
-        // Zero bits are not valid: the caller must set the number of generations.
-        Self::with_request(Request { value_bits: Some(0), expires: true, ..Request::default() })
+        Self::with_request(unset())
     }
+}
+
+/// Zero bits are not valid: the caller must set the number of generations.
+fn unset() -> Request {
+    Request { value_bits: Some(0), expires: true, ..Request::default() }
 }
 
 /// The steps that only expiring filters have.
@@ -314,7 +318,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     fn timer(&self) -> Result<Option<Timer>, Error> {
         let Expiry { generations, period, now, .. } = self.expiry;
         if !COUNTS.contains(&generations) {
-            let layout = L::ONLY.or(self.request.only).map_or(AnyLayout::NAME, LayoutId::name);
+            let layout = self.request.only.map_or(AnyLayout::NAME, LayoutId::name);
             return Err(Error::GenerationsOutOfRange {
                 layout,
                 generations,
@@ -484,7 +488,7 @@ impl GrowableExpiringCuckooFilter {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn builder() -> ExpiringBuilder<Growable<Fp21x3>> {
-        ExpiringBuilder::default().with_growth(None)
+        ExpiringBuilder::with_request(unset())
     }
 }
 

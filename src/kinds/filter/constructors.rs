@@ -28,8 +28,8 @@ impl<L: Layout, S> Builder<Fixed<L>, S> {
     /// copies each [stashes](crate#the-stash) one copy in nine. (This call does the same as
     /// [`values_per_key`](Self::values_per_key) of a maplet.)
     ///
-    /// In a growing filter, the number of free slots follows from the [target load](Self::target_load), not from a
-    /// capacity. So for a growing filter and more than one copy, [`build`](Self::build) returns an error.
+    /// A growing filter has no such setting: its number of free slots follows from its [target
+    /// load](Builder::target_load), not from a capacity.
     ///
     /// # Examples
     ///
@@ -57,9 +57,8 @@ impl<L: Storage, S> Builder<L, S> {
     /// # Errors
     ///
     /// [`Error::NoCapacity`], [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`],
-    /// [`Error::MaxCapacityTooLow`], [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`], [`Error::NoSuchLayout`] if
-    /// the named layout cannot grow, [`Error::ValuesPerKeyOutOfRange`] for [`copies_per_item`](Self::copies_per_item),
-    /// and [`Error::OutOfMemory`].
+    /// [`Error::MaxCapacityTooLow`], [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`],
+    /// [`Error::ValuesPerKeyOutOfRange`] for [`copies_per_item`](Builder::copies_per_item), and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -99,58 +98,6 @@ impl<L: Storage, S> Builder<L, S> {
     }
 }
 
-/// Growth of a filter.
-impl<L: GrowingLayout, S> Builder<Fixed<L>, S> {
-    /// Makes the filter [grow](crate#growth) with its items, as [`growable`](Self::growable) does, but only up to
-    /// `items` items. This maximum must not be below the [`capacity`](Self::capacity). The
-    /// [rate](Self::false_positive_rate) holds at the maximum; with fewer items it is lower.
-    ///
-    /// The capacity is optional. Without it, a filter begins with 128 buckets, or with the number that the maximum
-    /// needs if that is less. A larger capacity means fewer doublings, and so a lower rate at the maximum, which
-    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) returns.
-    ///
-    /// `build` allocates the table for the first size. Growth allocates the rest, part by part.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()?;
-    /// assert_eq!(filter.max_capacity(), 1_000_000);
-    /// assert!(filter.memory_bytes() < 60_000);
-    ///
-    /// let filter = CuckooFilter::builder().max_capacity(1_000_000_000).build()?;
-    /// assert_eq!(filter.slots(), 512);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S> {
-        self.with_growth(Some(items))
-    }
-
-    /// Makes the filter [grow](crate#growth) with its items, until memory ends, or up to 2^44 slots.
-    ///
-    /// No size is needed. With a [`capacity`](Self::capacity), it begins with room for that number of items. With a
-    /// [`max_capacity`](Self::max_capacity), it ends with room for that number.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().growable().build()?;
-    /// assert!(filter.memory_bytes() < 48 << 10);
-    /// for item in 0..100_000 {
-    ///     filter.insert(&item)?;
-    /// }
-    /// assert_eq!(filter.len(), 100_000);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn growable(self) -> Builder<Growable<L>, S> {
-        self.with_growth(None)
-    }
-}
-
 /// Constructors. For all other options use the [builder](CuckooFilter::builder).
 impl CuckooFilter {
     /// Builds an empty filter that holds `items` items, copies included, with the default layout and hasher.
@@ -179,8 +126,8 @@ impl CuckooFilter {
         Self::with_capacity_and_hasher(items, DefaultHashBuilder::default())
     }
 
-    /// Returns a builder, for all other options: a growing filter, a false-positive rate, another layout or hasher, and
-    /// an error in place of a panic.
+    /// Returns a builder, for all other options: a false-positive rate, another layout or hasher, and an error in place
+    /// of a panic. For a filter that grows, begin with [`GrowableCuckooFilter::builder`].
     ///
     /// # Examples
     ///
@@ -313,7 +260,7 @@ impl GrowableCuckooFilter {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn builder() -> Builder<Growable<Fp16x4>> {
-        CuckooFilter::builder().growable()
+        Builder::with_request(Request::default())
     }
 }
 

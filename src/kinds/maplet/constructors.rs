@@ -6,16 +6,17 @@ use super::{CuckooMaplet, GrowableCuckooMaplet, Maplet};
 use crate::error::Error;
 use crate::hasher::DefaultHashBuilder;
 use crate::kinds::builder::{Builder, Figures, built};
-use crate::layout::{Fp16x4, Layout};
+use crate::layout::{Fp16x4, Fp21x3, Layout};
 use crate::sizing::Request;
-use crate::storage::{AnyLayout, Fixed, Growable, GrowingLayout, Storage};
+use crate::storage::{Fixed, Growable, Storage};
 use crate::table::placing::entry::ValueBits;
 
 /// The type argument `T` of a [`Builder`] of [`CuckooMaplet`]s: see [`MapletBuilder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maplets {}
 
-/// Builds a [`CuckooMaplet`] step by step. [`CuckooMaplet::builder`] returns one.
+/// Builds a [`CuckooMaplet`] step by step. [`CuckooMaplet::builder`] returns one. For a maplet that grows, begin with
+/// [`GrowableCuckooMaplet::builder`]: it has another default layout.
 ///
 /// It is the [`Builder`] of filters, with the [length of the values](Builder::value_bits). Where a method speaks of the
 /// items of a filter, read pairs of a key and a value. Where it speaks of the rate of false positives, read the mean
@@ -37,9 +38,13 @@ pub type MapletBuilder<L = Fixed<Fp16x4>, S = DefaultHashBuilder> = Builder<L, S
 // Not written with the alias: the record of the interface would omit it.
 impl Default for Builder<Fixed<Fp16x4>, DefaultHashBuilder, Maplets> {
     fn default() -> Self {
-        // Zero is not a valid length: the caller must set the length of the values.
-        Self::with_request(Request { value_bits: Some(0), ..Request::default() })
+        Self::with_request(unset())
     }
+}
+
+/// Zero is not a valid length: the caller must set the length of the values.
+fn unset() -> Request {
+    Request { value_bits: Some(0), ..Request::default() }
 }
 
 /// The steps that only maplets have.
@@ -140,8 +145,8 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     /// stashed. [`figures`](Self::figures) says how many pairs are stashed.
     ///
     /// If keys have different numbers of values, choose a number that few keys exceed. The call does not help if a few
-    /// keys have most of the pairs: their pairs are stashed at any load. For a growing maplet and more than one value,
-    /// `build` returns an error: a growing maplet has a [target load](Self::target_load) and no fixed capacity.
+    /// keys have most of the pairs: their pairs are stashed at any load. A growing maplet has no such setting, but a
+    /// [target load](Builder::target_load).
     ///
     /// # Examples
     ///
@@ -161,71 +166,11 @@ impl<L: Layout, S> MapletBuilder<Fixed<L>, S> {
     ///
     /// let error = builder.clone().values_per_key(17).build().unwrap_err();
     /// assert!(matches!(error, Error::ValuesPerKeyOutOfRange { max: 16, .. }));
-    /// assert!(builder.growable().build().is_err());
     /// # Ok::<(), Error>(())
     /// ```
     pub fn values_per_key(mut self, values: u32) -> Self {
         self.request.values_per_key = Some(values);
         self
-    }
-}
-
-/// Growth of a maplet.
-impl<L: GrowingLayout, S> MapletBuilder<Fixed<L>, S> {
-    /// Makes the maplet [grow](crate#growth) with its pairs, as [`growable`](Self::growable) does, but only up to
-    /// `pairs` pairs. This maximum must not be below the [`capacity`](Self::capacity).
-    ///
-    /// The capacity is optional. Without it, the maplet begins with 128 buckets, or with the number that the maximum
-    /// needs if that is less. With [long values](crate::CuckooMaplet#layouts), it begins with as many buckets as it
-    /// needs to reach the maximum.
-    ///
-    /// A layout that you named before this call is kept, but the type then has [`AnyLayout`]. To have the layout in the
-    /// type, name it after this call: `.max_capacity(pairs).layout::<Fp21x3>()`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().max_capacity(1_000_000).value_bits(6).build()?;
-    /// assert_eq!(maplet.max_capacity(), 1_000_000);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn max_capacity(self, pairs: usize) -> MapletBuilder<Growable<AnyLayout>, S> {
-        self.with_growth(Some(pairs))
-    }
-
-    /// Makes the maplet [grow](crate#growth) with its pairs, as far as there is memory, up to 2^44 slots.
-    ///
-    /// You need to set neither a size nor a layout. [`build`](Builder::build) chooses the layout by the
-    /// [`value_bits`](Builder::value_bits): the smallest one that meets two conditions. (Without a rate, it does not
-    /// choose [`Fp12x5`](crate::Fp12x5).)
-    ///
-    /// * Growth does not end early (before the maximum, if there is one).
-    /// * At most 2 % of absent keys have a candidate when the maplet has doubled ten times. With a
-    ///   [`max_capacity`](Self::max_capacity), this holds for the maplet of that size. With a
-    ///   [rate](Self::false_positive_rate), this rate takes the place of the 2 %.
-    ///
-    /// With neither a maximum nor a rate, the layout is [`Fp16x4`] for 1 to 3 bits, [`Fp21x3`](crate::Fp21x3) for 4 to
-    /// 8, and [`Fp32x2`](crate::Fp32x2) for more.
-    ///
-    /// A layout that you named before this call is kept, but the type then has [`AnyLayout`]. To have the layout in the
-    /// type, name it after this call: `.growable().layout::<Fp21x3>()`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{CuckooMaplet, GrowableCuckooMaplet};
-    ///
-    /// let maplet: GrowableCuckooMaplet = CuckooMaplet::builder().growable().value_bits(6).build()?;
-    /// for key in 0..100_000 {
-    ///     maplet.insert(&key, key % 64)?;
-    /// }
-    /// assert_eq!((maplet.len(), maplet.layout_name()), (100_000, "Fp21x3"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn growable(self) -> MapletBuilder<Growable<AnyLayout>, S> {
-        self.with_growth(None)
     }
 }
 
@@ -296,11 +241,12 @@ impl<S> CuckooMaplet<Fp16x4, S> {
 
 impl GrowableCuckooMaplet {
     /// Builds an empty maplet that grows with its pairs, with values of `value_bits` bits and with the default hasher.
-    /// It needs no size and no layout: [`growable`](MapletBuilder::growable) says which layout it has.
+    /// It needs no size. The layout is [`Fp21x3`], whose values have up to 9 bits: [for longer
+    /// values](GrowableCuckooMaplet#layouts), name another one.
     ///
     /// # Panics
     ///
-    /// If `value_bits` is not between 1 and 20. It aborts, as `Vec` does, if the allocator fails.
+    /// If `value_bits` is not between 1 and 9. It aborts, as `Vec` does, if the allocator fails.
     /// `GrowableCuckooMaplet::builder().value_bits(bits).build()` returns an error instead.
     ///
     /// # Examples
@@ -324,8 +270,8 @@ impl GrowableCuckooMaplet {
     ///
     /// # Panics
     ///
-    /// If `value_bits` is not between 1 and 23 (for 0 pairs, between 1 and 20, as in [`new`](Self::new)), or if the
-    /// pairs need more than 2^44 slots. (With more than 20 bits, growth ends at the
+    /// If `value_bits` is not between 1 and 14 (for 0 pairs, between 1 and 9, as in [`new`](Self::new)), or if the
+    /// pairs need more than 2^44 slots. (With more than 9 bits, growth ends at the
     /// [`max_capacity`](Self::max_capacity).) It aborts, as `Vec` does, if the allocator fails.
     /// `GrowableCuckooMaplet::builder().capacity(pairs).value_bits(bits).build()` returns an error instead.
     ///
@@ -349,21 +295,31 @@ impl GrowableCuckooMaplet {
     /// Returns a builder of growing maplets: use it to set a maximum, a false-positive rate, another layout or another
     /// hasher, or to get an error in place of a panic.
     ///
+    /// The layout is [`Fp21x3`], unless you name another one. If it cannot store the values, or keep the
+    /// [rate](MapletBuilder::false_positive_rate) that you set, `build` returns an error that names a layout that can.
+    /// With [`any_layout`](MapletBuilder::any_layout), `build` chooses this layout.
+    ///
     /// # Examples
     ///
     /// ```
-    /// use coucal::GrowableCuckooMaplet;
+    /// use coucal::{Error, GrowableCuckooMaplet};
     ///
-    /// let maplet = GrowableCuckooMaplet::builder().value_bits(6).max_capacity(1_000_000).build()?;
-    /// assert_eq!(maplet.max_capacity(), 1_000_000);
-    /// # Ok::<(), coucal::Error>(())
+    /// let builder = GrowableCuckooMaplet::builder();
+    /// let maplet = builder.clone().value_bits(6).max_capacity(1_000_000).build()?;
+    /// assert_eq!((maplet.max_capacity(), maplet.layout_name()), (1_000_000, "Fp21x3"));
+    ///
+    /// let builder = builder.value_bits(12);
+    /// let error = builder.clone().build().unwrap_err();
+    /// assert!(matches!(error, Error::ValueBitsOutOfRange { other: Some("Fp32x2"), .. }));
+    /// assert_eq!(builder.any_layout().build()?.layout_name(), "Fp32x2");
+    /// # Ok::<(), Error>(())
     /// ```
-    pub fn builder() -> MapletBuilder<Growable<AnyLayout>> {
-        CuckooMaplet::builder().growable()
+    pub fn builder() -> MapletBuilder<Growable<Fp21x3>> {
+        MapletBuilder::with_request(unset())
     }
 }
 
-impl<S> GrowableCuckooMaplet<AnyLayout, S> {
+impl<S> GrowableCuckooMaplet<Fp21x3, S> {
     /// Builds a maplet as [`new`](GrowableCuckooMaplet::new) does, with this hasher.
     ///
     /// # Panics
