@@ -159,10 +159,8 @@ struct Ended {
 /// # A window of items
 ///
 /// With [`every_items`](crate::Builder::every_items), a generation ends after `items` new items: "remember the last ten
-/// thousand" is one line, too. If one thread inserts, item by item, the filter remembers at least the last
-/// (N - 1) · `items` new items, and at most N · `items` of them. A batch counts its new items after every 256 items, or
-/// after every `items` items if that is less. So with batches, each of these two bounds may be wrong by up to 256 items
-/// (or by `items`, if that is less).
+/// thousand" is one line, too. If one thread inserts, one by one or in batches, the filter remembers at least the last
+/// (N - 1) · `items` new items, and at most N · `items` of them.
 ///
 /// An item that is inserted again within the window moves to the present generation, and does not count as new. So with
 /// such items, the filter may hold more than N · `items` items. If it may become full, let it [forget the oldest
@@ -394,8 +392,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// `Ok(false)`, and the new item is forgotten together with that other one: up to N - 1 generations too early.
     /// ([`insert`](Self::insert) remembers both for a whole window from now on.)
     ///
-    /// Takes no lock if the item is in one of its buckets and is not being moved. Otherwise it waits for the same
-    /// threads as `insert` does: see [what blocks](ExpiringCuckooFilter#what-blocks).
+    /// Takes no lock if the item is in one of its buckets and is not being moved, and no generation is due. Otherwise
+    /// it waits for the same threads as `insert` does: see [what blocks](ExpiringCuckooFilter#what-blocks).
     ///
     /// # Errors
     ///
@@ -477,7 +475,7 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     /// Remembers each item from now on, in order, until an insert fails. Writes to `new` whether each item was not seen
     /// within the window, and returns the number of such items. This is [`insert`](Self::insert) for a batch, and hides
     /// the latency of memory in a filter larger than the cache. If the batch has an item twice, the second one is not
-    /// new.
+    /// new, unless the window of the first one has ended in between.
     ///
     /// The batch is not atomic: it is one call of `insert` for each item, and waits as such a call does.
     ///
@@ -899,8 +897,8 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
     }
 
     /// Returns how long the present period of the [clock](crate::Builder::every) has lasted, or `None` if there is no
-    /// clock. It returns zero while another thread ends a generation. (An `advance` by hand does not begin a period.)
-    /// With this time, a restored filter can [continue](Self::set_every) the period.
+    /// clock. It returns zero while another thread ends a generation whose period is over. (An `advance` by hand does
+    /// not begin a period.) With this time, a restored filter can [continue](Self::set_every) the period.
     ///
     /// # Examples
     ///
@@ -1178,14 +1176,14 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
-        // Limits the new items of a batch to those of one generation.
-        let most = self.items_per_generation().unwrap_or(usize::MAX).min(operations::BATCH);
         let (mut index, mut stored) = (0, 0);
         while index < items.len() {
             self.advance_if_due();
+            // The new items of a batch do not exceed those of the generation, which ends after the last of them.
+            let most = self.quota.as_ref().map_or(usize::MAX, Quota::left);
             // Read before the table: if another thread has made room since then, this thread ends no generation.
             let clock = self.inner.state.clock();
-            let end = items.len().min(index + most);
+            let end = items.len().min(index.saturating_add(most));
             let ended = self.insert_batch(&items[index..end], stamping, &mut new[index..end]);
             if let Some(quota) = &self.quota {
                 let of_batch =

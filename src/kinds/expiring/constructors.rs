@@ -119,8 +119,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
 
     /// Ends each generation after `items` new items: the insert that stores the last of them
     /// [advances](ExpiringCuckooFilter::advance) the filter. So the window is a number of items: with N generations,
-    /// the filter remembers at least the last (N - 1) · `items` new items, if one thread inserts them one by one. An
-    /// insert of an item that the filter remembers does not count. (It still moves the item to the present generation.)
+    /// the filter remembers at least the last (N - 1) · `items` new items, if one thread inserts. An insert of an item
+    /// that the filter remembers does not count. (It still moves the item to the present generation.)
     ///
     /// If [`every`](Self::every) is also set, a generation ends after its period or after `items` new items, whichever
     /// comes first. The count begins again with each generation. The period does not: so the generation after one that

@@ -40,6 +40,13 @@ impl Quota {
         self.items as usize
     }
 
+    /// Returns how many new items end the generation, at least 1: those of a whole generation while a thread ends one.
+    pub(crate) fn left(&self) -> usize {
+        let new = self.new.load(Ordering::Relaxed);
+        // Lossless: at most the `usize` that `new` got.
+        (if new < self.items { self.items - new } else { self.items }) as usize
+    }
+
     /// Counts `stored` new items, at most `items`. Calls `end` if the generation has all its items.
     #[inline]
     pub(crate) fn count(&self, stored: usize, end: impl FnOnce()) {
