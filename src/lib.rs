@@ -152,7 +152,8 @@
 //!   [Growing](#growth) filters have a higher rate. A false positive stays until the item with which it collides is
 //!   removed, or growth tells them apart.
 //! * **Full means full.** A filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds any n items, copies
-//!   included, in at most 17.2 bits per item (default layout, 100,000 items or more). An insert fails only
+//!   included; if they are distinct, in at most 17.2 bits each (default layout, 100,000 items or more). An insert fails
+//!   only
 //!   * (a) in a filter of fixed size, when the sum of the slots in use and the [stashed](#the-stash) entries reaches
 //!     the load at which its [layout](Layout) is full: 97.5 % by default;
 //!   * (b) in a growing filter whose growth [has ended](growth#first-size-and-end-of-growth), when this sum reaches a
@@ -201,8 +202,8 @@
 //!   two. Whether `7_u32` and `7_u64` are one depends on the hasher. So use [one type](cookbook#keys-of-several-types)
 //!   for all keys.
 //! * **Items are not stored**: a filter cannot list them, nor be converted to another layout.
-//! * **Panics and aborts.** A constructor that returns no `Result` panics if an argument is invalid, and aborts if the
-//!   allocator fails; `build` of a builder returns an error. If your `Hash`, iterator, closure or
+//! * **Panics and aborts.** A constructor that returns no `Result` panics if an argument is invalid or too large, and
+//!   aborts if the allocator fails; `build` of a builder returns an error. If your `Hash`, iterator, closure or
 //!   [clock](Builder::clock) panics, the filter stays valid. Other panics: see the methods.
 //! * **A filter lives in one process**: not in shared memory. Others map or read [a
 //!   snapshot](cookbook#answer-from-the-bytes-of-a-snapshot), or [follow a log](cookbook#one-set-on-many-machines).
@@ -222,7 +223,7 @@
 //! | `remove` or `unmerge` was called on a filter or maplet that [`insert_if_absent`](#which-insert) has filled. | Use `insert` and `remove` in pairs. |
 //! | `remove` was called with the old value of a [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update) pair. | Remove its present value. |
 //! | [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) changed the pair, because its key collides with another; or [`remove_value`](CuckooMaplet::remove_value) removed it. | Use values that tell pairs apart; for counters, call only `update_or_insert`, `update`, and `remove` with the value 0. |
-//! | During a [`merge`](CuckooFilter::merge) that failed, items of the other filter were removed, or an `insert_if_absent` returned `Ok(false)`. | See what `merge` forbids. |
+//! | A [`merge`](CuckooFilter::merge), [`unmerge`](CuckooFilter::unmerge) or [`intersect`](CuckooFilter::intersect) was used as it forbids. | See the call. |
 //! | Your `Hash`, hasher or iterator panicked in a batch: up to 255 earlier items were not stored. | Insert one by one. |
 //! | The filter was [restored](#snapshots) from an older snapshot. | [Insert again](cookbook#keep-a-filter-across-restarts) what came later. |
 //! | A [`Prehashed`] hash, a hasher, or a [`Hash`](core::hash::Hash) implementation (of an `enum` or standard type) differs between calls, clones, machines or releases. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |
@@ -238,7 +239,7 @@
 //! |---|---|
 //! | lookups, figures such as `len`, `restore`, the methods of a `Snapshot` | nobody; rarely, [`get`](CuckooMaplet#what-blocks) and [`age`](ExpiringCuckooFilter#what-blocks) for writers; `get` of stashed values for the allocator |
 //! | `insert`, `insert_if_absent`, `remove`, `count` | writers in up to three stripes; if entries are stashed, or go to the stash, also writers there, and the allocator |
-//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, the beginning and the end of a `snapshot`, and the allocator; at most five times per filter, every stripe and the stash |
+//! | an insert that splits buckets of a growing filter, `reserve` | also other splits, the beginning and the end of a `snapshot`, and the allocator; at most seven times per filter, every stripe and the stash |
 //! | `snapshot`, `merge`, `clear`, `remove_value`, `update_values`, `advance` | each other, growth, and every stripe |
 //!
 //! [All cases](design#what-each-operation-waits-for). A thread that is stopped while it holds a stripe stops the

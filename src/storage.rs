@@ -162,10 +162,11 @@ impl GrowingLayout for Fp32x2 {}
 /// | 0.00001 | `Fp21x3` | 23.1 |
 /// | 0.000001 | `Fp32x2` | 37.4 |
 ///
-/// It chooses the layout with the smallest table among those that reach the rate at the capacity. If two tables have
-/// the same size, it chooses the layout with the shorter fingerprints. So for a rate between two rows, it chooses the
-/// layout of the upper row if this layout reaches the rate, and otherwise the layout of the lower row: `Fp10x6` for
-/// 0.012, and `Fp12x5` for 0.011.
+/// It chooses the layout with the smallest table among those that reach the rate at the capacity. (If keys have
+/// [several values](crate::Builder::values_per_key), the entries that are expected in the stash count, too.) If two
+/// tables have the same size, it chooses the layout with the shorter fingerprints. So for a rate between two rows, it
+/// chooses the layout of the upper row if this layout reaches the rate, and otherwise the layout of the lower row:
+/// `Fp10x6` for 0.012, and `Fp12x5` for 0.011.
 ///
 /// For a growing filter, it chooses among the layouts that [can grow](GrowingLayout). The rate is then the rate at the
 /// maximum capacity. Without one, it is the rate at 2<sup>40</sup> items, or where growth ends because of long values.
@@ -178,10 +179,13 @@ impl GrowingLayout for Fp32x2 {}
 /// If a builder of growing maplets or growing expiring filters calls [`any_layout`](crate::Builder::any_layout), it
 /// chooses the smallest layout that meets two conditions. (Without a rate, it does not choose [`Fp12x5`].)
 ///
-/// * Growth does not end early (before the [maximum](crate::Builder::max_capacity), if there is one).
+/// * Growth does not end early (before the [maximum](crate::Builder::max_capacity), if there is one). With a
+///   [capacity](crate::Builder::capacity) and no maximum, it may end early.
 /// * When the table has doubled ten times, at most 2 % of absent keys have a candidate, or at most 0.4 % of the unseen
 ///   items count as seen. With a maximum, this holds for the table of that size. With a
 ///   [rate](crate::Builder::false_positive_rate), this rate takes the place of the 2 % or the 0.4 %.
+///
+/// If no layout meets them, it chooses [`Fp32x2`]; with a rate, `build` returns an error.
 ///
 /// With neither a maximum nor a rate, the layout of a maplet is [`Fp16x4`] for values of 1 to 3 bits, [`Fp21x3`] for 4
 /// to 8 bits, and [`Fp32x2`] for more. That of an expiring filter is [`Fp21x3`] for up to 64 generations, and

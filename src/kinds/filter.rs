@@ -234,7 +234,7 @@ impl<L: Storage, S> Filter<L, S> {
     ///
     /// For an absent item it takes no lock, with two exceptions: (a) something of the item's version group (one of at
     /// most 1,024 groups of items) is [stashed](crate#the-stash), and the stash is resized during the call; (b) other
-    /// threads move or remove fingerprints of the group during each of 64 attempts.
+    /// threads move, remove or stash fingerprints of the group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -258,7 +258,7 @@ impl<L: Storage, S> Filter<L, S> {
     /// Waits for other threads that write to the stripes of the item's two buckets: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent item it takes no lock, with two exceptions: (a)
     /// something of the item's version group is [stashed](crate#the-stash), and the stash is resized during
-    /// the call; (b) another thread moves or removes a fingerprint of the group during the call.
+    /// the call; (b) another thread moves, removes or stashes a fingerprint of the group during the call.
     ///
     /// # Examples
     ///

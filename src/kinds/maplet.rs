@@ -58,7 +58,8 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// * **Lookups**: [`contains_key`](CuckooMaplet::contains_key) and [`contains`](CuckooMaplet::contains) are wait-free.
 ///   [`get`](CuckooMaplet::get) waits for no writer in its first seven rounds. It takes the locks of the two buckets of
 ///   the key only if other threads disturb each of these rounds: they move or change pairs of its version group (one of
-///   at most 1,024 groups of keys), or resize the stash. It allocates only if values of the key are stashed.
+///   at most 1,024 groups of keys), or resize the stash. It allocates only if values of the key, or of a key that
+///   collides with it, are stashed.
 /// * **All other guarantees** are those of filters, in the [documentation of the crate](crate#guarantees): an operation
 ///   that fails changes nothing; a maplet holds as many pairs as it was built for, however many values a key has;
 ///   growth without a pause, exact snapshots, and an error for hostile bytes.
@@ -84,7 +85,7 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | `remove_value` | (a) another `remove_value`, an `update_values`, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; (b) the mutex of each shard; for each stashed pair that it removes, also two stripes; (c) in a growing maplet, the growth mutex; (d) one stripe after the other; (e) rarely, at the end, every stripe | in (b) the mutex, for one pass over the entries of the shard (for several if it removes pairs) and for the allocator; the two stripes and the mutex, for some stores; in (d) that stripe, for loads and stores in 512 buckets at a time |
 /// | `update_values` | as `remove_value`, but for the stashed pairs all stripes at once, the mutex of each shard, and the allocator | that stripe, for loads and stores in all its buckets: from 2^19 buckets on, some 1/4096 of the table; all stripes and mutexes, while it sorts the stashed pairs and stores in each of them |
 /// | during one of these two: an operation that moves a pair (an insert that kicks or splits; while something of the version group is stashed, also a removal or a replacement) | also each stripe that it needs and that is not swept yet: it sweeps that stripe itself | as these two |
-/// | `get`, `get_many` | nobody, except the allocator if values of the key are stashed. If other threads disturb each of at least 7 rounds: two stripes and, if something of the version group is stashed, the mutex of the shard | these, for two loads, a search in the stash, and the allocator for its values |
+/// | `get`, `get_many` | nobody, except the allocator if values of the key, or of a key that collides with it, are stashed. If other threads disturb each of at least 7 rounds: two stripes and, if something of the version group is stashed, the mutex of the shard | these, for two loads, a search in the stash, and the allocator for its values |
 ///
 /// # Layouts
 ///
@@ -104,11 +105,11 @@ pub struct Maplet<L: Storage, S = DefaultHashBuilder> {
 /// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 9 |
 /// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 20 |
 ///
-/// With longer values, growth ends when [splits have doubled](crate::growth#doubled-entries) one in four of the slots
-/// in use. So for such values, the builder of a growing maplet needs a [capacity](crate::Builder::capacity) or a
-/// [maximum](crate::Builder::max_capacity). With a maximum, the maplet begins with a table that is large enough
-/// to reach this maximum. With a capacity alone, [`max_capacity`](CuckooMaplet::max_capacity) says how far the maplet
-/// grows.
+/// With longer values, growth ends at the size at which [splits](crate::growth#doubled-entries) are expected to have
+/// doubled one in four of the slots in use. So for such values, the builder of a growing maplet needs a
+/// [capacity](crate::Builder::capacity) or a [maximum](crate::Builder::max_capacity). With a maximum, the maplet begins
+/// with a table that is large enough to reach this maximum. With a capacity alone,
+/// [`max_capacity`](CuckooMaplet::max_capacity) says how far the maplet grows.
 ///
 /// After D doublings, `get` returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent key, with b slots of w
 /// bits per bucket and values of v bits. [A table](crate::growth#false-candidates-of-maplets) has the rates of all
@@ -298,9 +299,10 @@ impl<L: Storage, S> Maplet<L, S> {
     ///
     /// # Aborts
     ///
-    /// As `Vec` does, if the allocator has no memory for the [stashed](crate#the-stash) values of the key. A
-    /// key whose values are all in its buckets needs no memory. [`contains_key`](Self::contains_key) never needs
-    /// memory, nor does `update(key, |_| None)`, which returns one value of the key.
+    /// As `Vec` does, if the allocator has no memory for the [stashed](crate#the-stash) values of the key, or of a key
+    /// that collides with it. If no such value is stashed, the call needs no memory.
+    /// [`contains_key`](Self::contains_key) never needs memory, nor does `update(key, |_| None)`, which returns one
+    /// value of the key.
     ///
     /// # Examples
     ///
@@ -373,8 +375,8 @@ impl<L: Storage, S> Maplet<L, S> {
     ///
     /// Waits while another thread writes to the stripes of the two buckets of the key: see [what
     /// blocks](crate#what-blocks-on-whom-and-how-long). For an absent pair it takes no lock, with two exceptions: (a) a
-    /// pair of its version group is moved or changed during the call; (b) the [stash](crate#the-stash) is resized
-    /// during the call.
+    /// pair of its version group is moved or changed during the call, or goes to the [stash](crate#the-stash); (b) the
+    /// stash is resized during the call.
     ///
     /// # Examples
     ///
@@ -626,7 +628,8 @@ impl<L: Storage, S> Maplet<L, S> {
     /// key at the same time, exactly one of them inserts `first`, and no count is lost.
     ///
     /// If the key collides with a key that has a value, `new` changes the value of that key: so a count may be too
-    /// high, but is never too low. The cookbook has [the rules for counters](crate::cookbook#a-counter-for-each-key).
+    /// high, but is never too low, except as a [merge](Self::merge) says. The cookbook has [the rules for
+    /// counters](crate::cookbook#a-counter-for-each-key).
     ///
     /// Waits as [`update`](Self::update) does if the key has a value, and as
     /// [`insert_if_absent`](Self::insert_if_absent) does otherwise.
@@ -1560,7 +1563,14 @@ impl<L: Storage, S: ComparedHasher> Maplet<L, S> {
     ///
     /// Both maplets must have the same number of value bits. [`CuckooFilter::merge`](crate::CuckooFilter::merge) says
     /// what else must be the same, what other threads see meanwhile, and what they must not do. One more rule holds for
-    /// maplets: if a merge may fail, do not replace values of keys of `other` meanwhile.
+    /// maplets, if a merge may fail: meanwhile, change no value, and rely on no answer of
+    /// [`insert_if_absent`](Self::insert_if_absent), [`insert_pair_if_absent`](Self::insert_pair_if_absent),
+    /// [`update`](Self::update) or [`update_or_insert`](Self::update_or_insert) that a pair was there. The merge may
+    /// have added this pair, and then removes it.
+    ///
+    /// In a growing maplet, two keys may share an entry that a merge has [stashed](crate#the-stash). While a thread
+    /// changes the value of one key, an `insert_if_absent` or `update_or_insert` of the other key may find no value,
+    /// and add one.
     ///
     /// A key of both maplets has the values of both afterwards: a merge does not combine values. After a merge of two
     /// maplets of counters, the count of a key is the sum of its different values, each times its

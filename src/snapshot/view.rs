@@ -482,7 +482,8 @@ impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
     ///
     /// # Aborts
     ///
-    /// As `CuckooMaplet::get`, which allocates only if values of the key are stashed.
+    /// As `CuckooMaplet::get`, which allocates only if values of the key, or of a key that collides with it, are
+    /// stashed.
     ///
     /// # Examples
     ///
