@@ -8,7 +8,7 @@
 //! Entries that a model does not mention have the stamp 3.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::{self, Maplet, Step};
 use coucal::{Growable, GrowingLayout, Layout};
@@ -16,6 +16,7 @@ use loom_tests::model::*;
 
 use crate::entries::entry_of_the_next_level;
 use crate::expiry::{goes_back, one_kick};
+use crate::stopped::Gate;
 use crate::{Maplets, With, adding, items, of_generations};
 
 models_of_three! {
@@ -133,6 +134,7 @@ models_of_three! {
         => [does(move |t| [None, Some(0)].contains(&t.age(x)))], 360, 3;
     stamp_overtaken_by_a_whole_window
     stamp_in_the_stash_overtaken_by_a_whole_window
+    stamp_without_room_beside_two_advances
     two_that_make_room
 }
 
@@ -238,6 +240,88 @@ fn stamp_overtaken_by_a_whole_window<L: Layout>() {
         });
         move |t| assert_eq!(t.entries(), 0)
     });
+}
+
+/// Two generations end, of two, while an item is stashed: it is not younger later than after its insert. The first
+/// `advance` stops before it sets the clock; then the insert stops at each of its steps, from its first lock on, until
+/// the second `advance` waits for its stripes.
+fn stamp_without_room_beside_two_advances<L: Layout>() {
+    let steps = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&steps);
+    let (setup, _) = full_of_the_present_generation::<L>();
+    setup.check_asserted(1, 0, move |_| {
+        let counter = Arc::clone(&counter);
+        move |t: &mut Thread<Maplet<L>>| {
+            counter.store(0, Ordering::Relaxed);
+            probe::after_each_step(move |_| _ = counter.fetch_add(1, Ordering::Relaxed));
+            t.advance();
+            probe::after_each_step(|_| ());
+        }
+    });
+    let before_the_clock = steps.load(Ordering::Relaxed) - 1;
+    let stops = (1..).take_while(|&stop| stashed_around::<L>(before_the_clock, stop)).count();
+    assert!(stops > 15, "{stops} steps of an insert into the stash");
+}
+
+/// Runs the model in which the insert stops at step `stop`. Returns whether it has such a step.
+fn stashed_around<L: Layout>(before_the_clock: usize, stop: usize) -> bool {
+    let reached = Arc::new(AtomicBool::new(false));
+    let stop_reached = Arc::clone(&reached);
+    let (setup, [x]) = full_of_the_present_generation::<L>();
+    setup.check_asserted(1, 0, move |model| {
+        let [started, stopped, resumed] = [(); 3].map(|()| Gate::new());
+        let [start, is_stopped, resume] = [&started, &stopped, &resumed].map(Arc::clone);
+        let reached = Arc::clone(&stop_reached);
+        // An atomic of the standard library: it is no step of the model.
+        let young = Arc::new(AtomicBool::new(false));
+        let was_young = Arc::clone(&young);
+        model.thread(move |t| {
+            started.wait();
+            let (mut steps, at_stop) = (0, Arc::clone(&stopped));
+            probe::after_each_step(move |step| {
+                steps += usize::from(steps > 0 || step == Step::Lock);
+                if steps == stop {
+                    reached.store(true, Ordering::Relaxed);
+                    at_stop.open();
+                    resumed.wait();
+                }
+            });
+            assert!(t.stamp(x));
+            probe::after_each_step(|_| ());
+            stopped.open();
+            young.store(t.age(x) == Some(0), Ordering::Relaxed);
+        });
+        model.thread(move |t| {
+            let mut steps = 0;
+            probe::after_each_step(move |_| {
+                steps += 1;
+                if steps == before_the_clock {
+                    start.open();
+                    is_stopped.wait();
+                    resume.open();
+                }
+            });
+            t.advance();
+            t.advance();
+        });
+        move |t: &mut Thread<Maplet<L>>| {
+            let is_young = t.age(x) == Some(0);
+            assert!(!is_young || was_young.load(Ordering::Relaxed), "an insert became younger");
+        }
+    });
+    reached.load(Ordering::Relaxed)
+}
+
+/// Two generations, and an item whose buckets are full of entries of the present generation.
+fn full_of_the_present_generation<L: Layout>() -> With<Maplet<L>, 1> {
+    of_generations(
+        2,
+        adding(items(Setup::new(4), [(0, 1)]), |s, [low]| {
+            let low0 = s.with_value(low, 0);
+            s.fill(0, low0).fill(1, low0);
+            [s.item_of_group(0, 1, low)]
+        }),
+    )
 }
 
 /// The same where the item is stashed, and the insert takes the slow path.

@@ -83,8 +83,8 @@ models! {
         [(Thread::insert, Thread::contains, true), (Thread::remove, Thread::contains, false)],
     );
     // One item goes to the stash. A thread that finds it there misses the other item. The thread that inserts the other
-    // item looks for the stashed one after that, and finds it. Something of the group is in the stash before, so lookups
-    // that begin before the insert look there, too. First it is an item with another flag.
+    // item looks for the stashed one after that, and finds it. Something of the group is in the stash before, so
+    // lookups that begin before the insert look there, too. First it is an item with another flag.
     flag_that_a_lookup_has_seen = check_found_in_the_stash(
         adding(apart_and_one_full::<L>(), |s, items| {
             let other = s.item_of_group(2, 3, items[0]);

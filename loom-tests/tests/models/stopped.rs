@@ -30,6 +30,7 @@ models! {
         7, STEPS, || two_items(Setup::<L>::new(2)), |t, _| _ = t.snapshot(),
     );
     lookup_overtaken_in_every_round
+    lookups_beside_a_removal_from_the_stash
 }
 
 growing_models! {
@@ -185,6 +186,86 @@ fn bounded_lookup<M: IntoStorage>(
     let found = thread.contains(item);
     assert!(steps.load(Ordering::Relaxed) <= ROUNDS * steps_of_a_round + 1);
     found
+}
+
+/// A removal from the stash is stopped at each of its steps. A lookup that then misses the item comes after the
+/// removal, so the next lookup of this thread misses it, too. Another removal bumps the version after the first step of
+/// that lookup. At one of its later steps, the first removal goes on, and its thread puts another item of the group
+/// into the stash.
+fn lookups_beside_a_removal_from_the_stash<L: Layout>() {
+    let overtaken = Arc::new(AtomicUsize::new(0));
+    let mut stops = 1;
+    while (0..STEPS_WITH_STASH).fold(false, |is_stop, step| {
+        look_twice_beside_a_removal::<L>(stops, step, &overtaken) || is_stop
+    }) {
+        stops += 1;
+    }
+    let overtaken = overtaken.load(Ordering::Relaxed);
+    println!("{overtaken} lookups were overtaken");
+    assert!(stops == 8 && overtaken > 20, "{stops}, {overtaken}");
+}
+
+/// Runs the model in which the removal stops at step `stop`, and the second lookup at step `step`. Returns whether the
+/// removal has such a step.
+fn look_twice_beside_a_removal<L: Layout>(
+    stop: usize,
+    step: usize,
+    overtaken: &Arc<AtomicUsize>,
+) -> bool {
+    let prepared = with(Setup::<L>::new(4), [(0, 1); 2], |s, [_, low]| s.fill(0, low).fill(1, low));
+    let (setup, [x, y, z]) = adding(prepared, |s, [x, _]| {
+        let [y, z] = [s.item_of_group(2, 3, x), s.item_of_group(0, 1, x)];
+        s.store(2, &[y]).store(3, &[y]).stash(&[x]);
+        [x, y, z]
+    });
+    let reached = Arc::new(AtomicBool::new(false));
+    let (stop_reached, counter) = (Arc::clone(&reached), Arc::clone(overtaken));
+    setup.check_asserted(1, 0, move |model| {
+        let [stopped, resumed, over] = [(); 3].map(|()| Gate::new());
+        let [is_stopped, resume, is_over] = [&stopped, &resumed, &over].map(Arc::clone);
+        let reached = Arc::clone(&stop_reached);
+        model.thread(move |t| {
+            let (mut steps, at_stop) = (0, Arc::clone(&stopped));
+            probe::after_each_step(move |step| {
+                steps += usize::from(step != Step::Load);
+                if step != Step::Load && steps == stop {
+                    reached.store(true, Ordering::Relaxed);
+                    at_stop.open();
+                    resumed.wait();
+                }
+            });
+            assert!(t.remove(x));
+            probe::after_each_step(|_| ());
+            stopped.open();
+            assert!(t.insert(z));
+            over.open();
+        });
+        let overtaken = Arc::clone(&counter);
+        model.thread(move |t| {
+            is_stopped.wait();
+            if t.contains(x) {
+                resume.open();
+                return;
+            }
+            let (mut others, resume_at_step) = (t.unrecorded(), Arc::clone(&resume));
+            let mut steps = 0;
+            probe::after_each_step(move |_| {
+                if steps == 0 {
+                    assert!(others.remove(y));
+                }
+                if steps == step {
+                    overtaken.fetch_add(1, Ordering::Relaxed);
+                    resume_at_step.open();
+                    is_over.wait();
+                }
+                steps += 1;
+            });
+            assert!(!t.contains(x), "the item was found after it had been missed");
+            resume.open();
+        });
+        |_| ()
+    });
+    reached.load(Ordering::Relaxed)
 }
 
 /// A lookup that is overtaken in each of its rounds: the item is moved from the bucket that is read second to the one

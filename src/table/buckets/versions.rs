@@ -82,9 +82,9 @@ impl Versions {
         ReadVersion { counter, version: counter.load(Ordering::SeqCst) }
     }
 
-    /// Restores the version that [`read`](Self::read) returned to a lookup, from its [number](ReadVersion::number),
-    /// which a call takes in a register. The restored version has the bit of the stash set; the counter is not changed.
-    /// The lookup validates this version after it has read the stash.
+    /// Returns the version that [`read`](Self::read) returned to a lookup, from its [number](ReadVersion::number), which
+    /// a call takes in a register, if the bit of the stash was set then. If the bit was not set, this version does not
+    /// validate: each operation that sets the bit also changes the number.
     #[inline]
     pub(in crate::table) fn of_stashed(&self, group: usize, number: u64) -> ReadVersion<'_> {
         ReadVersion { counter: self.counter(group), version: number | STASHED }
@@ -154,10 +154,10 @@ impl Versions {
 }
 
 impl ReadVersion<'_> {
-    /// Returns whether the stash held an entry of the group.
+    /// Returns whether the stash held an entry of the group. A counter that was retired does not say this.
     #[inline]
     pub(in crate::table) fn any_stashed(self) -> bool {
-        self.version & STASHED != 0
+        self.version & STASHED != 0 && self.version != RETIRED
     }
 
     /// Returns the version without the bit of the stash.

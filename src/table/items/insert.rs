@@ -313,8 +313,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         match self.try_place_locked(&locked, buckets, key, duplicates) {
             Attempt::NoRoom => match reserved {
                 Ok(()) => {
+                    let mut writer = self.lock_cells(key);
+                    // Read after the mutex is held: see `generations`.
                     let stamped = self.stamped(key, duplicates);
-                    let mut writer = self.lock_cells(stamped);
                     if self.fills_the_stash(&writer, stamped) {
                         return Attempt::NoRoom;
                     }

@@ -90,12 +90,15 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     #[inline(never)]
     fn contains_inconclusive<const WITH_VALUE: bool>(self, place: Place, version: u64) -> bool {
         let key = self.geometry().key_of(place);
-        let version = self.versions().of_stashed(self.geometry().version_group(key), version);
-        if let Some(held) = self.look_in_stash(key, WITH_VALUE, version) {
-            return held;
-        }
-        let look = |_| self.look_once(key, WITH_VALUE);
-        (1..MAX_LOOKUP_ROUNDS).find_map(look).unwrap_or_else(|| {
+        let before = self.versions().of_stashed(self.geometry().version_group(key), version);
+        // Only an unchanged version shows that the bit of the stash was set when the round began: see `end_round`.
+        let first = if before.validate_with_stash() {
+            self.end_round(key, WITH_VALUE, before)
+        } else {
+            None
+        };
+        let others = || (1..MAX_LOOKUP_ROUNDS).find_map(|_| self.look_once(key, WITH_VALUE));
+        first.or_else(others).unwrap_or_else(|| {
             // Relaxed: a number that orders nothing.
             self.shared.inconclusive.fetch_add(1, Ordering::Relaxed);
             true
@@ -108,19 +111,19 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     fn look_once(self, key: Key, with_value: bool) -> Option<bool> {
         let version = self.versions().read(self.geometry().version_group(key));
         if self.in_buckets(key, with_value) {
-            Some(true)
-        } else if version.any_stashed() {
-            self.look_in_stash(key, with_value, version)
-        } else {
-            version.validate_with_stash().then_some(false)
+            return Some(true);
         }
+        self.end_round(key, with_value, version)
     }
 
-    /// Looks in the stash: the last part of a round, after the words. Returns `None` for the reason given at
-    /// `look_once`, and also if it found an entry whose insert later lookups might not see.
+    /// Ends a round that has found nothing in the words. Returns `None` for the reason given at `look_once`, and also
+    /// if it found an entry in the stash whose insert later lookups might not see.
+    ///
+    /// It looks in the stash only if the version had the bit of the stash when the round began. A removal clears this
+    /// bit before it clears the cell: a lookup that finds no bit comes after the removal, and must not find the cell.
     #[inline]
-    fn look_in_stash(self, key: Key, with_value: bool, version: ReadVersion<'_>) -> Option<bool> {
-        let held = self.stash_holds(key, with_value)?;
+    fn end_round(self, key: Key, with_value: bool, version: ReadVersion<'_>) -> Option<bool> {
+        let held = version.any_stashed() && self.stash_holds(key, with_value)?;
         let is_certain =
             if held { version.is_still_stashed() } else { version.validate_with_stash() };
         is_certain.then_some(held)

@@ -7,20 +7,19 @@
 //! The *clock* ([`Clock`], one word, not the clock of the user) has the number of the present generation, and its
 //! *stamp*: the value of the entries of this generation.
 //!
-//! **Insert.** A stamp is read under the stripe under which it is stored. So a writer that stops before it has the
-//! stripe reads the stamp later. A writer that stops while it holds the stripe stops the next `advance`, which sweeps
-//! this stripe (see [`sweep`](super::sweep)). So it stores the stamp of the present generation, or of the one before.
-//! An older stamp of the item is replaced, in one store under the stripe. The decision that the item has no entry is
-//! made under both stripes, as in `insert_if_absent`: so an item that was seen within the window has one entry.
+//! **Insert.** A stamp is read under the stripe under which it is stored; in the stash, under the mutex of the shard as
+//! well. So a writer that stops before it has the stripe, or the mutex, reads the stamp later. A writer that stops
+//! while it holds the stripe stops the next `advance`, which sweeps this stripe (see [`sweep`](super::sweep)). So it
+//! stores the stamp of the present generation, or of the one before. An older stamp of the item is replaced, in one
+//! store under the stripe. The decision that the item has no entry is made under both stripes, as in
+//! `insert_if_absent`: so an item that was seen within the window has one entry.
 //!
 //! An insert that finds the present stamp takes no lock. It reads the clock before the words: so it has seen the
 //! removal of the entries that got the same stamp N generations ago. It reads the clock again after the words: if the
 //! clock has moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
 //!
 //! **Advance.** It first removes the entries of the oldest generation, which have the stamp that comes next. Then it
-//! publishes the next generation. No thread stores this stamp in between. (With two generations a writer that has read
-//! the stamp of the last but one may put it into the stash after that was swept. Then the item is as old as if it had
-//! been inserted later.)
+//! publishes the next generation. No thread stores this stamp in between.
 //!
 //! Lookups know nothing of generations: they find each entry in the table.
 
@@ -133,7 +132,7 @@ impl<B: Buckets> State<B> {
 
 impl<F: Encoding, B: Buckets> Table<'_, F, B> {
     /// Returns the key under which a new item is stored: in a table of generations, with the present stamp. Called
-    /// while the stripe of its bucket is held.
+    /// while the stripe of its bucket is held, and for the stash also the mutex of the shard.
     #[inline]
     pub(in crate::table) fn stamped(self, key: Key, duplicates: Duplicates) -> Key {
         if !B::Values::ANY || duplicates != Duplicates::Stamp {

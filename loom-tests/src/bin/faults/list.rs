@@ -207,11 +207,20 @@ pub const FAULTS: &[Fault] = faults! {
         and "let mut found = self.in_buckets(key, WITH_VALUE);" => LOOKUPS;
     contains_now: "the first round of a lookup does not validate the version"
         replace "!version.validate()" with "!(version.validate() | true)" => LOOKUPS;
-    look_once: "a later round of a lookup does not validate the version"
+    end_round: "a later round of a lookup does not validate the version"
         replace "version.validate_with_stash()" with "(version.validate_with_stash() | true)"
         => OVERTAKEN_LOOKUP;
-    look_in_stash: "a lookup accepts a stashed entry before its insert has bumped the version"
+    end_round: "a lookup accepts a stashed entry before its insert has bumped the version"
         replace "version.is_still_stashed()" with "true" => "stash::insert_under_way";
+    end_round: "a lookup that begins without the bit of the stash looks there"
+        replace "version.any_stashed() && self.stash_holds(key, with_value)?"
+        with "self.stash_holds(key, with_value)?" => "stopped::lookups_beside_a_removal_from_the_stash";
+    contains_inconclusive: "the first round of a lookup that began without the bit of the stash looks there"
+        replace "if before.validate_with_stash() {" with "if before.validate_with_stash() | true {"
+        => "stopped::lookups_beside_a_removal_from_the_stash";
+    insert_without_kicks: "an insert reads its stamp before it holds the mutex of the stash"
+        swap "let mut writer = self.lock_cells(key);" and "let stamped = self.stamped(key, duplicates);"
+        => "expiring::stamp_without_room_beside_two_advances";
     change: "a removal that finds no copy at first does not look again with the version"
         replace "self.change_slow(key.places()[0], change)" with "Ok(false)" => REMOVALS;
     counter: "all fingerprints share one version"
