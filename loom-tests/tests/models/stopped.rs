@@ -31,6 +31,7 @@ models! {
     );
     lookup_overtaken_in_every_round
     lookups_beside_a_removal_from_the_stash
+    lookups_beside_an_insert_into_the_stash
 }
 
 growing_models! {
@@ -193,16 +194,32 @@ fn bounded_lookup<M: IntoStorage>(
 /// that lookup. At one of its later steps, the first removal goes on, and its thread puts another item of the group
 /// into the stash.
 fn lookups_beside_a_removal_from_the_stash<L: Layout>() {
+    overtaken_at_each_step(7, 20, look_twice_beside_a_removal::<L>);
+}
+
+/// A lookup begins its second round while the bit of the group is set. At a later step, that bit is cleared, and then
+/// an insert into the stash is stopped at each of its steps. If the lookup finds the item, the next lookup finds it,
+/// too.
+fn lookups_beside_an_insert_into_the_stash<L: Layout>() {
+    overtaken_at_each_step(8, 20, look_twice_beside_an_insert::<L>);
+}
+
+/// Runs a model for each step at which a writer stops (there are `stops` of them) and each step of a lookup at which
+/// the writer overtakes it. The model returns whether the writer has such a step, and counts the lookups that have such
+/// a step: there must be at least `least`.
+fn overtaken_at_each_step(
+    stops: usize,
+    least: usize,
+    model: fn(usize, usize, &Arc<AtomicUsize>) -> bool,
+) {
     let overtaken = Arc::new(AtomicUsize::new(0));
-    let mut stops = 1;
-    while (0..STEPS_WITH_STASH).fold(false, |is_stop, step| {
-        look_twice_beside_a_removal::<L>(stops, step, &overtaken) || is_stop
-    }) {
-        stops += 1;
-    }
+    let stops_at = |&stop: &usize| {
+        (0..2 * STEPS_WITH_STASH).fold(false, |stops, at| model(stop, at, &overtaken) || stops)
+    };
+    assert_eq!((1..100).take_while(stops_at).count(), stops, "each step of the writer");
     let overtaken = overtaken.load(Ordering::Relaxed);
     println!("{overtaken} lookups were overtaken");
-    assert!(stops == 8 && overtaken > 20, "{stops}, {overtaken}");
+    assert!(overtaken >= least, "{overtaken}");
 }
 
 /// Runs the model in which the removal stops at step `stop`, and the second lookup at step `step`. Returns whether the
@@ -261,6 +278,66 @@ fn look_twice_beside_a_removal<L: Layout>(
                 steps += 1;
             });
             assert!(!t.contains(x), "the item was found after it had been missed");
+            resume.open();
+        });
+        |_| ()
+    });
+    reached.load(Ordering::Relaxed)
+}
+
+/// Runs the model in which the insert stops at step `stop`, and begins at step `step` of the first lookup. Returns
+/// whether the insert has such a step.
+fn look_twice_beside_an_insert<L: Layout>(
+    stop: usize,
+    step: usize,
+    overtaken: &Arc<AtomicUsize>,
+) -> bool {
+    let prepared = with(Setup::<L>::new(4), [(0, 1); 2], |s, [_, low]| s.fill(0, low).fill(1, low));
+    let (setup, [x, y, z]) = adding(prepared, |s, [x, _]| {
+        let [y, z] = [s.item_of_group(2, 3, x), s.item_of_group(0, 1, x)];
+        s.store(2, &[y]).store(3, &[y]).stash(&[z]);
+        [x, y, z]
+    });
+    let reached = Arc::new(AtomicBool::new(false));
+    let (stop_reached, counter) = (Arc::clone(&reached), Arc::clone(overtaken));
+    setup.check_asserted(1, 0, move |model| {
+        let [started, stopped, resumed] = [(); 3].map(|()| Gate::new());
+        let [start, is_stopped, resume] = [&started, &stopped, &resumed].map(Arc::clone);
+        let reached = Arc::clone(&stop_reached);
+        model.thread(move |t| {
+            started.wait();
+            assert!(t.remove(z));
+            let (mut steps, at_stop) = (0, Arc::clone(&stopped));
+            probe::after_each_step(move |step| {
+                steps += usize::from(step != Step::Load);
+                if step != Step::Load && steps == stop {
+                    reached.store(true, Ordering::Relaxed);
+                    at_stop.open();
+                    resumed.wait();
+                }
+            });
+            assert!(t.insert(x));
+            stopped.open();
+        });
+        let overtaken = Arc::clone(&counter);
+        model.thread(move |t| {
+            let (mut others, start_at_step) = (t.unrecorded(), Arc::clone(&start));
+            let mut steps = 0;
+            probe::after_each_step(move |_| {
+                if steps == 0 {
+                    assert!(others.remove(y));
+                }
+                if steps == step {
+                    overtaken.fetch_add(1, Ordering::Relaxed);
+                    start_at_step.open();
+                    is_stopped.wait();
+                }
+                steps += 1;
+            });
+            let is_found = t.contains(x);
+            probe::after_each_step(|_| ());
+            assert!(!is_found || t.contains(x), "the item was missed after it had been found");
+            start.open();
             resume.open();
         });
         |_| ()

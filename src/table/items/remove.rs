@@ -6,10 +6,10 @@
 //!
 //! In a growing table the entries of an item differ in how many bits of the position they know, and one entry may match
 //! several items. A removal takes the longest entry, the one that knows the most bits. A shorter one could be the only
-//! entry of another item, which would then be missed. If the longest entry was stored for another item, that item still
-//! has one: the entry that was stored for the removed item is not longer, and matches both. Lengths are counted from
-//! the lowest bit of the position, so they are the same in both buckets. Mostly an item has exactly one entry: then no
-//! length is computed.
+//! entry of another item, which would then be missed. So each item keeps an entry of its own: if the longest entry is
+//! that of another item, this item gets the entry of the removed one, which is not longer, and so matches both. Lengths
+//! are counted from the lowest bit of the position, so they are the same in both buckets. Mostly an item has exactly
+//! one entry: then no length is computed.
 
 use super::seen::Seen;
 use crate::backports::select_unpredictable;

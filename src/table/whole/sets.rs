@@ -162,7 +162,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         if !B::GROWS {
             return !self.contains_now::<false>(self.geometry().key_of(place));
         }
-        // The version first: a split after that either bumps it, or leaves all that is looked for where it is.
+        // The version first: a split after that either bumps it, or leaves all that is looked for where it is. The
+        // group is that of all items that the entry stands for: the number of a group has only bits that every entry
+        // knows.
         let version = self.versions().read(self.geometry().version_group_in(place));
         // If something of the group is stashed, the version is not valid: an entry there may agree.
         !self.has_in_buckets(place, 0) && version.validate()

@@ -211,7 +211,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "version.validate_with_stash()" with "(version.validate_with_stash() | true)"
         => OVERTAKEN_LOOKUP;
     end_round: "a lookup accepts a stashed entry before its insert has bumped the version"
-        replace "version.is_still_stashed()" with "true" => "stash::insert_under_way";
+        replace "version.is_still_stashed()" with "true" => "stopped::lookups_beside_an_insert_into_the_stash";
     end_round: "a lookup that begins without the bit of the stash looks there"
         replace "version.any_stashed() && self.stash_holds(key, with_value)?"
         with "self.stash_holds(key, with_value)?" => "stopped::lookups_beside_a_removal_from_the_stash";
