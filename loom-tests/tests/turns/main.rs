@@ -14,8 +14,9 @@ use std::sync::{Arc, Mutex};
 
 use coucal::{
     AnyCuckooFilter, Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet,
-    ExpiringCuckooFilter, Fixed, Fp8x8, Fp16x4, GrowableCuckooFilter, GrowableCuckooMaplet,
-    GrowableExpiringCuckooFilter, SemiSorted14x5, Snapshot, StableHashBuilder, Storage,
+    ExpiringCuckooFilter, Fixed, Fp8x8, Fp16x4, Growable, GrowableCuckooFilter,
+    GrowableCuckooMaplet, GrowableExpiringCuckooFilter, SemiSorted14x5, Snapshot,
+    StableHashBuilder, Storage,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::sync::atomic::Ordering::{Relaxed, Release};

@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use coucal::{ExpiringCuckooFilter, Growable, GrowableExpiringCuckooFilter};
+use coucal::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
 
 use super::*;
 
@@ -216,7 +216,7 @@ mod maplets {
         of(builder.clone().build().unwrap(), builder.build().unwrap())
     }
 
-    fn growing() -> Tables<Maplet<Growable<coucal::AnyLayout>>> {
+    fn growing() -> Tables<Maplet<Growable<coucal::Fp21x3>>> {
         let builder = GrowableCuckooMaplet::builder().value_bits(4).hasher(stable());
         of(builder.clone().build().unwrap(), builder.build().unwrap())
     }
@@ -248,7 +248,7 @@ mod maplets {
         }
     }
 
-    fn growing_operations() -> Vec<Operation<Maplet<Growable<coucal::AnyLayout>>>> {
+    fn growing_operations() -> Vec<Operation<Maplet<Growable<coucal::Fp21x3>>>> {
         let mut operations = operations();
         operations.push(("reserve", |of| of.table.reserve(2000).unwrap()));
         operations
