@@ -24,6 +24,7 @@ use loom::thread;
 
 type Filter = CuckooFilter<Fp16x4, StableHashBuilder>;
 type Maplet = CuckooMaplet;
+type Expiring = ExpiringCuckooFilter;
 
 /// Returns the outcomes of all executions of a model.
 fn outcomes<T: Ord + Send + 'static>(model: impl Fn() -> T + Send + Sync + 'static) -> BTreeSet<T> {
@@ -60,6 +61,14 @@ fn maplet_of(pairs: &[(u32, u32)]) -> Maplet {
     maplet
 }
 
+/// Makes an expiring filter, which has these items from the generation before the present one.
+fn expiring_of(items: &[u32]) -> Expiring {
+    let seen = Expiring::with_capacity(100, 3);
+    seen.insert_all(items).unwrap();
+    seen.advance();
+    seen
+}
+
 mod steps {
     use super::*;
 
@@ -92,6 +101,40 @@ mod steps {
         announce_and_check(|| {
             AnyCuckooFilter::from_bytes(snapshot().as_bytes(), stable()).unwrap()
         });
+    }
+
+    #[test]
+    fn operations_of_an_expiring_filter_are_linearizable() {
+        let finds: [fn(&Expiring, u32) -> bool; 2] =
+            [|seen, item| seen.contains(&item), |seen, item| seen.age(&item) == Some(0)];
+        // The first item is absent, or it has another age.
+        for (find, present) in [(finds[0], &[][..]), (finds[1], &[][..]), (finds[1], &[1])] {
+            let outcomes = outcomes(move || {
+                let announce_and_check = |mine: u32, other: u32| {
+                    move |seen: &Expiring| {
+                        seen.insert(&mine).unwrap();
+                        find(seen, other)
+                    }
+                };
+                let seen = Arc::new(expiring_of(present));
+                together(&seen, announce_and_check(1, 2), announce_and_check(2, 1))
+            });
+            assert_eq!(outcomes, [(false, true), (true, false), (true, true)].into());
+        }
+    }
+
+    /// An insert of an item that is there with another age is a step, between the others that see the age.
+    #[test]
+    fn an_insert_gives_an_item_the_present_age() {
+        let ages = outcomes(|| {
+            let insert = |seen: &Expiring| assert!(!seen.insert(&1).unwrap());
+            let look = |seen: &Expiring| {
+                assert_eq!(seen.advance(), 0);
+                seen.age(&1)
+            };
+            together(&Arc::new(expiring_of(&[1])), insert, look).1
+        });
+        assert_eq!(ages, [Some(0), Some(1), Some(2)].into());
     }
 
     fn stable() -> StableHashBuilder {
@@ -615,22 +658,52 @@ mod order {
 
     #[test]
     fn a_thread_that_finds_a_pair_sees_what_was_done_before_its_insert() {
-        let stores: [fn(&Maplet); 4] = [
+        let stores: [fn(&Maplet); 7] = [
             |maplet| maplet.insert(&1, 4).unwrap(),
             |maplet| maplet.insert_all([(1, 4)]).unwrap(),
             |maplet| assert!(maplet.replace(&1, 3, 4).unwrap()),
             |maplet| assert_eq!(maplet.replace_many(&[(1, 3, 4)], &mut [false]).unwrap(), 1),
+            |maplet| assert!(maplet.insert_pair_if_absent(&1, 4).unwrap()),
+            |maplet| assert_eq!(maplet.update(&1, |_| Some(4)).unwrap(), Some(3)),
+            |maplet| assert_eq!(maplet.update_or_insert(&1, 0, |_| Some(4)).unwrap(), Some(3)),
         ];
         let found: fn(&Maplet) -> bool = |maplet| maplet.get(&1).any(|value| value == 4);
         hand_over(|| maplet_of(&[(1, 3)]), &stores, Ever, &[found], ORDERED);
-        let finds: [fn(&Maplet) -> bool; 5] = [
+        let finds: [fn(&Maplet) -> bool; 10] = [
             |maplet| maplet.contains_key(&1),
             |maplet| maplet.get_each(&[1])[0].len() > 0,
             |maplet| maplet.remove(&1, 4),
             |maplet| maplet.replace(&1, 4, 5).unwrap(),
             |maplet| maplet.replace_many(&[(1, 4, 5)], &mut [false]).unwrap() > 0,
+            |maplet| maplet.contains(&1, 4),
+            |maplet| maplet.count(&1, 4) > 0,
+            |maplet| !maplet.insert_pair_if_absent(&1, 4).unwrap(),
+            |maplet| maplet.update(&1, |_| None).unwrap().is_some(),
+            |maplet| maplet.update_or_insert(&1, 5, |_| None).unwrap().is_some(),
         ];
         hand_over(|| maplet_of(&[]), &stores[..1], Ever, &finds, ORDERED);
+        // Of several values, an update gets the least one.
+        let updates: fn(&Maplet) -> bool = |maplet| maplet.update(&1, |_| None).unwrap() == Some(4);
+        hand_over(|| maplet_of(&[(1, 5)]), &stores[..1], Ever, &[updates], ORDERED);
+    }
+
+    #[test]
+    fn a_thread_that_finds_an_item_of_a_generation_sees_what_was_done_before_its_insert() {
+        let inserts: [fn(&Expiring); 4] = [
+            |seen| _ = seen.insert(&1).unwrap(),
+            |seen| _ = seen.insert_if_absent(&1).unwrap(),
+            |seen| _ = seen.insert_all([1]).unwrap(),
+            |seen| _ = seen.insert_if_absent_all([1]).unwrap(),
+        ];
+        let finds: [fn(&Expiring) -> bool; 6] = [
+            |seen| seen.contains(&1),
+            |seen| seen.age(&1) == Some(0),
+            |seen| seen.age_each(&[1]) == [Some(0)],
+            |seen| !seen.insert(&1).unwrap(),
+            |seen| !seen.insert_if_absent(&1).unwrap(),
+            |seen| seen.insert_all([1]).unwrap() == 0,
+        ];
+        hand_over(|| expiring_of(&[]), &inserts, Ever, &finds, ORDERED);
     }
 
     /// Through a third thread: a thread that replaces a value has found it.
