@@ -517,9 +517,10 @@ pub fn intersect_with_itself<M: Subject>() -> Step<M> {
     does(|thread| probe::intersect::<M>(&thread.shared, &thread.shared) == 0)
 }
 
-/// Calls [`Thread::intersect_without`], which may remove the item or not.
+/// Calls [`Thread::intersect_without`], which must remove the item: so it may move only to a bucket that the
+/// intersection reads later.
 pub fn intersect_without<M: Subject>(item: Item) -> Step<M> {
-    maybe(does(move |thread| thread.intersect_without(item)))
+    does(move |thread| thread.intersect_without(item))
 }
 
 /// Checks that the filter may hold the item, by an entry that knows `known` bits of the item's position.
