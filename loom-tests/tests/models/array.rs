@@ -78,5 +78,5 @@ fn longer_words() {
             (2..4).for_each(|at| array.view().word(at).store(at as u64, Relaxed));
         },
     ];
-    together(1, 3, new, threads, |_| ());
+    together(960, 3, new, threads, |_| ());
 }

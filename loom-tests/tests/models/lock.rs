@@ -54,7 +54,7 @@ fn a_retired_lock() {
         });
         increment(number);
     };
-    together(1, 3, new, [retires, waits as fn(&Shared)], |([old, new], [number, _])| {
+    together(35, 3, new, [retires, waits as fn(&Shared)], |([old, new], [number, _])| {
         assert_eq!(number.load(Relaxed), 2);
         assert!(old.lock().is_none() && new.lock().is_some());
     });
