@@ -5,7 +5,12 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use coucal::{Candidates, CuckooFilter, CuckooMaplet, Error};
+use coucal::{
+    Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, Error,
+    ExpiringCuckooFilter,
+};
+
+use crate::common::HASHER;
 
 /// The number of items that a batch looks ahead. It is not a part of the API, and so only a hint at the lengths that
 /// matter.
@@ -15,24 +20,44 @@ const LONGEST: usize = 4 * DISTANCE + 3;
 /// With too few or too many answers, a batch does nothing and writes nothing.
 #[test]
 fn a_batch_needs_as_many_answers_as_items() {
-    let filter = CuckooFilter::with_capacity(100);
+    let filter = CuckooFilter::with_capacity_and_hasher(100, HASHER);
     filter.insert_many(&[1, 2, 3]).expect("made for a hundred");
-    let maplet = CuckooMaplet::with_capacity(100, 4);
+    let maplet = CuckooMaplet::with_capacity_and_hasher(100, 4, HASHER);
     maplet.insert_many(&[(1, 0), (2, 0), (3, 0)]).expect("made for a hundred");
+    let seen = ExpiringCuckooFilter::with_capacity_and_hasher(100, 4, HASHER);
+    seen.insert_all([1, 2, 3]).expect("made for a hundred");
+    seen.advance();
+    let view = CuckooFilterView::from_bytes(filter.snapshot().unwrap(), HASHER).unwrap();
+    let maplet_view = CuckooMapletView::from_bytes(maplet.snapshot().unwrap(), HASHER).unwrap();
     for answers in [0, 2, 4] {
         let (mut written, mut values) = (vec![true; answers], vec![Candidates::new(); answers]);
+        let (mut counts, mut ages) = (vec![7; answers], vec![Some(7); answers]);
         let results = [
             filter.contains_many(&[1, 5, 6], &mut written),
+            filter.count_many(&[1, 5, 6], &mut counts),
             filter.remove_many(&[1, 2, 5], &mut written).map(drop),
             filter.insert_if_absent_many(&[1, 5, 6], &mut written).map(drop),
             maplet.get_many(&[1, 5, 6], &mut values),
+            maplet.contains_many(&[(1, 0), (2, 0), (5, 0)], &mut written),
+            maplet.count_many(&[(1, 0), (2, 0), (5, 0)], &mut counts),
             maplet.remove_many(&[(1, 0), (2, 0), (5, 0)], &mut written).map(drop),
             maplet.replace_many(&[(1, 0, 1), (2, 0, 1), (5, 0, 1)], &mut written).map(drop),
+            seen.insert_many(&[1, 5, 6], &mut written).map(drop),
+            seen.insert_if_absent_many(&[1, 5, 6], &mut written).map(drop),
+            seen.contains_many(&[1, 5, 6], &mut written),
+            seen.age_many(&[1, 5, 6], &mut ages),
+            view.contains_many(&[1, 5, 6], &mut written),
+            view.count_many(&[1, 5, 6], &mut counts),
+            maplet_view.get_many(&[1, 5, 6], &mut values),
+            maplet_view.contains_many(&[(1, 0), (2, 0), (5, 0)], &mut written),
+            maplet_view.count_many(&[(1, 0), (2, 0), (5, 0)], &mut counts),
         ];
         let error = Error::LengthMismatch { items: 3, answers };
         assert!(results.iter().all(|result| *result == Err(error.clone())), "{results:?}");
         assert!(!written.contains(&false) && values.iter().all(|of| of.len() == 0));
+        assert!(counts.iter().all(|&count| count == 7) && ages.iter().all(|&age| age == Some(7)));
         assert!(filter.len() == 3 && (1..=3).all(|key| maplet.get(&key).any(|value| value == 0)));
+        assert!(seen.len() == 3 && seen.age(&1) == Some(1));
     }
 }
 
