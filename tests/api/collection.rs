@@ -52,10 +52,24 @@ fn constructors_do_as_the_builder() {
     let maplet = CuckooMaplet::with_capacity_and_hasher(1000, 6, HASHER);
     let built = CuckooMaplet::builder().capacity(1000).value_bits(6).hasher(HASHER).build();
     assert_eq!(format!("{maplet:?}"), format!("{:?}", built.expect("memory")));
-    assert_eq!(maplet.hash_of("egg"), HASHER.hash_one("egg"));
+    assert_eq!((maplet.hash_of("egg"), maplet.hasher()), (HASHER.hash_one("egg"), &HASHER));
     let maplet = GrowableCuckooMaplet::with_hasher(3, HASHER);
     let built = GrowableCuckooMaplet::builder().value_bits(3).hasher(HASHER).build();
     assert_eq!(format!("{maplet:?}"), format!("{:?}", built.expect("memory")));
+    let seen = ExpiringCuckooFilter::with_capacity(1000, 5);
+    let built = ExpiringCuckooFilter::builder().capacity(1000).generations(5).build();
+    assert_eq!(format!("{seen:?}"), format!("{:?}", built.expect("memory")));
+    let seen = ExpiringCuckooFilter::with_capacity_and_hasher(1000, 5, HASHER);
+    let built = ExpiringCuckooFilter::builder().capacity(1000).generations(5).hasher(HASHER);
+    assert_eq!(format!("{seen:?}"), format!("{:?}", built.build().expect("memory")));
+    assert_eq!((seen.hash_of("egg"), seen.hasher()), (HASHER.hash_one("egg"), &HASHER));
+    let seen = GrowableExpiringCuckooFilter::new(5);
+    let built = GrowableExpiringCuckooFilter::builder().generations(5).build();
+    assert_eq!(format!("{seen:?}"), format!("{:?}", built.expect("memory")));
+    let seen = GrowableExpiringCuckooFilter::with_hasher(5, HASHER);
+    let built = GrowableExpiringCuckooFilter::builder().generations(5).hasher(HASHER).build();
+    assert_eq!(format!("{seen:?}"), format!("{:?}", built.expect("memory")));
+    assert_eq!(seen.hash_of("egg"), HASHER.hash_one("egg"));
     let default: GrowableCuckooFilter<Fp32x2> = GrowableCuckooFilter::default();
     let [new, hashed] =
         [GrowableCuckooFilter::new().slots(), GrowableCuckooFilter::with_hasher(()).slots()];
