@@ -137,20 +137,30 @@ fn trusted_headers(layout: Layout) {
 #[test]
 fn figures() {
     let filter = default_layout().growing(0, 10_000);
+    let view = CuckooFilterView::from_bytes(filter.snapshot().unwrap(), HASHER).unwrap();
+    assert_eq!((view.len(), view.is_empty()), (0, true));
     (0..5000).for_each(|item| filter.insert(&item).unwrap());
     let view = CuckooFilterView::from_bytes(filter.snapshot().unwrap(), HASHER).unwrap();
     assert_eq!((view.len(), view.is_empty(), view.layout_name()), (5000, false, "Fp16x4"));
     assert!((view.false_positive_rate() / filter.false_positive_rate() - 1.0).abs() < 1e-9);
     let printed = format!("{view:?}");
     assert!(printed.contains("layout: \"Fp16x4\", len: 5000"), "{printed}");
-    let bytes = view.as_bytes().to_vec();
+    let bytes = filter.snapshot().unwrap().into_bytes();
+    assert_eq!(view.as_bytes(), bytes);
     assert_eq!(view.clone().into_inner().as_bytes(), bytes);
 
-    let maplet = default_layout().maplet(100, 6);
+    let maplet = Layout::named("Fp21x3").maplet(100, 6);
+    let view = CuckooMapletView::from_bytes(maplet.snapshot().unwrap(), HASHER).unwrap();
+    assert_eq!((view.len(), view.is_empty()), (0, true));
     maplet.insert("egg", 7).unwrap();
     let view = CuckooMapletView::from_bytes(maplet.snapshot().unwrap(), HASHER).unwrap();
-    assert_eq!((view.len(), view.value_bits()), (1, 6));
+    assert_eq!((view.len(), view.is_empty(), view.value_bits()), (1, false, 6));
     assert!((view.false_positive_rate() / maplet.false_positive_rate() - 1.0).abs() < 1e-9);
+    let printed = format!("{view:?}");
+    assert!(printed.contains("layout: \"Fp21x3\", len: 1"), "{printed}");
+    let bytes = maplet.snapshot().unwrap().into_bytes();
+    assert_eq!((view.layout_name(), view.as_bytes()), ("Fp21x3", &bytes[..]));
+    assert_eq!(view.into_inner().as_bytes(), bytes);
     // In a table of fixed size, the rate follows from the number of entries, including those in the stash.
     (0..32).for_each(|value| maplet.insert("egg", value).unwrap());
     assert!(maplet.stats().stashed_entries > 20, "{:?}", maplet.stats());
