@@ -337,6 +337,21 @@ fn threads_end_no_generation_too_many() {
     }
 }
 
+/// A generation goes on after `clear`, with its count of new items.
+#[test]
+fn a_clear_ends_no_generation() {
+    let seen: Seen = builder(wide(), 4).capacity(1000).every_items(10).build().unwrap();
+    let all: Vec<Prehashed> = hashes(5).take(20).map(Prehashed).collect();
+    seen.insert_all(all[..15].iter().copied()).unwrap();
+    seen.clear();
+    assert_eq!((seen.len(), seen.generation()), (0, 1));
+    // As new items, those that the filter had before are counted again.
+    for item in &all[11..15] {
+        assert_eq!((seen.insert(item), seen.generation()), (Ok(true), 1));
+    }
+    assert_eq!((seen.insert(&all[15]), seen.generation()), (Ok(true), 2));
+}
+
 /// `stats` counts the ends of generations by their cause.
 #[test]
 fn ends_are_counted_by_their_cause() {

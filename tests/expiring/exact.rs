@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use coucal::{AnyLayout, Error, Fixed, Growable, Prehashed, Storage};
-use coucal_reference::format::{self, Class, Geometry};
+use coucal_reference::format::{self, Class, Contents, Geometry};
 use coucal_reference::{HASHER, LAYOUTS, Random, cases, hashes, run_cases};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -215,6 +215,7 @@ impl<L: Storage> Modelled<L> {
             (self.generation, self.seen.generations())
         );
         assert_eq!(u64::from(generations.stamp), self.generation % count);
+        is_said(&self.seen, &contents);
         self.has_doubled |= contents.doubled > 0;
         let mut entries = BTreeMap::new();
         for (&(class, stamp, _), &copies) in &contents.copies {
@@ -234,6 +235,20 @@ impl<L: Storage> Modelled<L> {
             assert!(found.len() == 1 || self.has_doubled, "{found:?}");
         }
     }
+}
+
+/// Checks that the figures of a filter follow from its contents.
+fn is_said<L: Storage>(seen: &Seen<L>, contents: &Contents) {
+    let load = contents.occupied as f64 / seen.slots() as f64;
+    assert_eq!(seen.load_factor().to_bits(), load.to_bits());
+    let entries = contents.occupied + contents.stashed - contents.doubled_entries();
+    let fullness = entries as f64 / contents.max_capacity.max(1) as f64;
+    assert_eq!(seen.fullness().to_bits(), fullness.to_bits(), "{seen:?}");
+    let (rate, expected) = (seen.false_positive_rate(), contents.rate());
+    assert!(rate <= expected * (1.0 + 1e-5), "{rate}, {expected}");
+    // A growing filter does not count what is stashed.
+    let is_counted = contents.stashed == 0 || !contents.geometry.grows;
+    assert!(!is_counted || rate >= expected * (1.0 - 1e-5), "{rate}, {expected}");
 }
 
 /// The items of a test.
@@ -336,8 +351,10 @@ fn reserve(seen: &GrowingSeen, more: usize) {
 fn growing() {
     for layout in LAYOUTS.into_iter().filter(|layout| layout.grows()) {
         let new = |generations, capacity: usize| {
-            let builder = growing_builder(layout, generations).capacity(capacity / 4);
-            builder.max_capacity(capacity.max(20)).build().unwrap()
+            let (builder, most) = (growing_builder(layout, generations), capacity.max(20));
+            let seen = builder.capacity(capacity / 4).max_capacity(most).build().unwrap();
+            assert_eq!(seen.max_capacity(), most);
+            seen
         };
         check::<Growable<AnyLayout>>(160, new, most_generations(layout), reserve);
     }

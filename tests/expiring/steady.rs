@@ -60,16 +60,20 @@ fn fixed() {
     }
 }
 
-/// Single inserts let a filter grow as its load says. (The load of a small filter varies more.)
+/// Single inserts let a filter grow as its load says (the load of a small filter varies more), and to the rate that it
+/// stated in advance.
 #[test]
 fn the_load_of_a_growing_filter() {
     let layout = LAYOUTS.into_iter().find(|layout| layout.name == "Fp32x2").unwrap();
     let seen = growing_builder(layout, GENERATIONS).build().unwrap();
     let most = layout.target() + 0.05;
+    let stated = seen.false_positive_rate_at(20_000);
     for (number, item) in hashes(7).take(20_000).enumerate() {
         seen.insert(&Prehashed(item)).unwrap();
         assert!(number < 10_000 || seen.load_factor() < most, "{number} {seen:?}");
     }
+    let rate = seen.false_positive_rate();
+    assert!((rate / stated - 1.0).abs() < 0.1, "{rate}, {stated} stated: {seen:?}");
 }
 
 #[test]
