@@ -408,10 +408,32 @@ mod tests {
         }
     }
 
+    /// The memory that is stated for a number of buckets is what a table takes that has grown to it, split by split,
+    /// except that the most is stated for what is beside the words.
+    #[test]
+    fn growth_takes_as_many_bytes_as_are_stated() {
+        for (initial, most) in [(2, 1 << 16), (16, 3000), (100, 1 << 13), (6000, 30_000)] {
+            let sizing = Sizing::of_table(Fp16x4::ID, initial, most);
+            let table = Table::<Fp16x4, GrowingBuckets>::try_sized(sizing).unwrap();
+            let (mut reached, mut slabs) = (0, 0);
+            while table.present() < most as usize {
+                slabs += u64::from(table.buckets.reached() > reached);
+                reached = table.buckets.reached();
+                let present = table.present() as u64;
+                let stated = GrowingBuckets::<NoValues>::bytes_for(initial, present, most);
+                let least = stated - Pieces::bytes_beside(reached as u64, slabs);
+                let taken = table.buckets.heap_bytes() as u64;
+                assert!((least..=stated).contains(&taken), "{present}: {taken} of {stated}");
+                table.split_buckets(&mut table.shared.doubled.lock(), 1).unwrap();
+            }
+            assert!(slabs > 4, "{slabs}");
+        }
+    }
+
     /// Two tables of any sizes, with short rings: after a merge, the items of both are found.
     #[test]
     fn merged_pairs_are_found() {
-        let mut random = random(7);
+        let (mut random, mut merged) = (random(7), 0);
         for round in 0..400 {
             let extra_bits = 1 + round % 3;
             let value_bits = value_bits(extra_bits);
@@ -437,6 +459,7 @@ mod tests {
             let (into, mut live) = table(2 + 2 * (u64::from(round) % 5));
             let (from, more) = table(2 + 2 * (u64::from(round) / 5 % 5));
             if into.merge(&from.image().unwrap(), 0).is_ok() {
+                merged += 1;
                 live.extend(more);
             }
             for Pair { hash, value } in &live {
@@ -448,6 +471,8 @@ mod tests {
                 assert!(into.remove(into.key_of(pair)), "round {round}");
             }
         }
+        println!("{merged} of 400 merges");
+        assert!(merged > 300, "{merged}");
     }
 
     /// A table that has doubled D times has 1 + D times the false-positive rate of its first size, also if entries were
