@@ -170,21 +170,24 @@ fn values_change_beside_writers_while_it_grows(layout: Layout) {
 
 /// One thread changes all values again and again: each value except the largest becomes the next one. Some pairs stay
 /// all the time, a few of them in the stash: they are always found, and each of them is changed once by each call. The
-/// other threads move them: they insert and remove pairs with the largest value, which does not change.
+/// other threads move them: they insert and remove pairs with the largest value, which does not change. They do so
+/// during some of the calls.
 fn changed_once(maplet: &dyn Subject, most: usize) {
     let _turn = turn();
     let top = largest(maplet.value_bits());
-    let (sweeps, stop) = (usually(200, 2000), AtomicBool::new(false));
+    let (stop, moves) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (mut sweeps, mut met) = (0, 0);
     let next = move |value: u32| Some(if value == top { top } else { (value + 1) % top });
     let settled: Vec<Item> = hashes(1).take(most / 4).map(|hash| (hash, 0)).collect();
     let crowd = settled[0];
     maplet.insert_many(&settled).unwrap();
     (0..12).for_each(|_| maplet.insert(crowd).unwrap());
     thread::scope(|scope| {
-        let (stop, settled) = (&stop, &settled);
+        let (stop, settled, moves) = (&stop, &settled, &moves);
         let _stop = Stop(stop);
         for number in 0..2 {
             scope.spawn(move || {
+                let _stop = Stop(stop);
                 let (mut random, mut held) = (random(number), Vec::<Item>::new());
                 let mut new = hashes(10 + number);
                 while !stop.load(Ordering::SeqCst) {
@@ -196,6 +199,7 @@ fn changed_once(maplet: &dyn Subject, most: usize) {
                         let item = held.swap_remove(random.random_range(0..held.len()));
                         assert!(maplet.remove(item), "{maplet:?}");
                     }
+                    moves.fetch_add(1, Ordering::Relaxed);
                     let (hash, _) = settled[random.random_range(0..settled.len())];
                     assert!(maplet.contains(hash), "{maplet:?}");
                 }
@@ -204,11 +208,17 @@ fn changed_once(maplet: &dyn Subject, most: usize) {
                 }
             });
         }
-        for _ in 0..sweeps {
+        let (least, least_met) = usually((200, 20), (2000, 200));
+        while (sweeps < least || met < least_met) && !stop.load(Ordering::SeqCst) {
+            let before = moves.load(Ordering::Relaxed);
             assert_eq!(maplet.update_values(&next), 0);
+            sweeps += 1;
+            // The first move of each of the two threads may have begun before the call.
+            met += usize::from(moves.load(Ordering::Relaxed) >= before + 3);
         }
     });
-    let value = sweeps as u32 % top;
+    println!("{sweeps} sweeps, {met} of them beside others");
+    let value = sweeps % top;
     assert_eq!(maplet.len(), settled.len() + 12, "{maplet:?}");
     assert_eq!(maplet.count((crowd.0, value)), 13);
     for &(hash, _) in &settled {

@@ -2,12 +2,12 @@
 //! different sizes, and with a stash.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{CuckooFilter, Error, Growable, Prehashed, StableHashBuilder, Storage};
 
-use crate::common::{Filter, Layout, default_layout, hashes, usually};
+use crate::common::{Filter, Layout, Stop, default_layout, hashes, usually};
 
 of_each_layout! {
     an_unmerge_of_fixed_size
@@ -229,43 +229,78 @@ fn fill_one<L: Storage>(filter: &coucal::Filter<L, StableHashBuilder>) {
     filter.insert(&1).unwrap();
 }
 
-/// Common items are found all the time, while other threads insert and remove, so that they are kicked and split.
+/// Common items are found all the time, while other threads insert into both filters and remove, so that entries are
+/// kicked and split. Some intersections run beside each of these threads.
 #[test]
 fn common_items_are_found_during_an_intersection() {
-    let build = || default_layout().growing_filters().build().expect("memory");
     for _ in 0..usually(5, 100) {
-        let (ours, theirs) = (&build(), &build());
-        let items = |seed| -> Vec<Prehashed> { hashes(seed).take(4000).map(Prehashed).collect() };
-        let [own, common, turnover] = &[1, 2, 3].map(items);
-        fill(ours, own);
-        fill(ours, common);
-        fill(theirs, common);
-        let stop = &AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    for item in turnover {
-                        ours.insert(item).unwrap();
-                    }
-                    for item in turnover {
-                        // The intersection may have been faster.
-                        ours.remove(item);
-                    }
-                }
-            });
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    assert!(common.iter().all(|item| ours.contains(item)), "an item is missed");
-                    assert!(common.iter().all(|item| theirs.contains(item)));
-                }
-            });
-            for _ in 0..5 {
-                ours.intersect(theirs).unwrap();
-            }
-            stop.store(true, Ordering::Relaxed);
-        });
-        assert!(common.iter().all(|item| ours.contains(item)));
+        // Most entries of a small filter are kicked soon.
+        common_items_are_found(4000, 5);
+        common_items_are_found(30, 2000);
     }
+}
+
+/// Checks `count` common items during `least` intersections or more.
+fn common_items_are_found(count: usize, least: usize) {
+    let filters = &[0; 2].map(|_| default_layout().growing(0, 2 * count));
+    let [ours, theirs] = filters;
+    let items =
+        |seed, count| -> Vec<Prehashed> { hashes(seed).take(count).map(Prehashed).collect() };
+    let (own, common) = (items(1, count), &items(2, count));
+    // As many as make the filters nearly full when they have grown.
+    let full = default_layout().growing(2 * count, 2 * count).slots() * 94 / 100;
+    let others = [3, 4].map(|seed| items(seed, full - count));
+    fill(ours, &own);
+    fill(ours, common);
+    fill(theirs, common);
+    let stop = &AtomicBool::new(false);
+    // The number of operations of each of the other threads.
+    let operations = &[const { AtomicUsize::new(0) }; 3];
+    let counts = || operations.each_ref().map(|of| of.load(Ordering::Relaxed));
+    thread::scope(|scope| {
+        let _stop = Stop(stop);
+        for ((filter, others), operations) in filters.iter().zip(&others).zip(operations) {
+            scope.spawn(move || {
+                let _stop = Stop(stop);
+                let counted = |is_done: bool| {
+                    operations.fetch_add(1, Ordering::Relaxed);
+                    is_done
+                };
+                while !stop.load(Ordering::Relaxed) {
+                    // Some find no room in our filter until an intersection has removed its other items.
+                    let insert = |item: &&Prehashed| counted(filter.insert(*item).is_ok());
+                    let held: Vec<&Prehashed> = others.iter().filter(insert).collect();
+                    for item in held {
+                        // The intersection may have been faster.
+                        assert!(counted(filter.remove(item)) || std::ptr::eq(filter, ours));
+                    }
+                }
+            });
+        }
+        scope.spawn(move || {
+            let _stop = Stop(stop);
+            for item in common.iter().cycle().take_while(|_| !stop.load(Ordering::Relaxed)) {
+                assert!(ours.contains(item) && theirs.contains(item), "an item is missed");
+                operations[2].fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let (mut calls, mut overlaps) = (0, [0; 3]);
+        while (calls < least || overlaps.iter().any(|&overlaps| overlaps < 5))
+            && !stop.load(Ordering::Relaxed)
+        {
+            calls += 1;
+            assert!(calls < 1_000_000, "the other threads wait for an intersection: {overlaps:?}");
+            let before = counts();
+            ours.intersect(theirs).unwrap();
+            // The first of two operations may have begun before the intersection.
+            for (overlaps, (before, after)) in overlaps.iter_mut().zip(before.iter().zip(counts()))
+            {
+                *overlaps += usize::from(after >= before + 2);
+            }
+        }
+        println!("{count} items: {calls} intersections, beside the others {overlaps:?}");
+    });
+    assert!(common.iter().all(|item| ours.contains(item)));
 }
 
 /// Stashed entries count, and equal copies count once.
