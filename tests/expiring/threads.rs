@@ -104,7 +104,9 @@ fn growing() {
     let layout = Layout::named("Fp32x2");
     let builder = growing_builder(layout, GENERATIONS).capacity(1).max_capacity(1_000_000);
     let seen: Seen<Growable<AnyLayout>> = builder.build().unwrap();
+    let first = seen.slots();
     beside_each_other(&seen, 3);
+    assert!(seen.slots() > first, "{seen:?}");
 }
 
 /// In a small table that is always full, the inserts of several threads at once make room by advancing.
