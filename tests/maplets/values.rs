@@ -182,6 +182,9 @@ fn changed_once(maplet: &dyn Subject, most: usize) {
     let crowd = settled[0];
     maplet.insert_many(&settled).unwrap();
     (0..12).for_each(|_| maplet.insert(crowd).unwrap());
+    // In short layouts, other keys may be of the same class.
+    let copies = maplet.count(crowd);
+    assert!(copies >= 13, "{copies}");
     thread::scope(|scope| {
         let (stop, settled, moves) = (&stop, &settled, &moves);
         let _stop = Stop(stop);
@@ -220,7 +223,7 @@ fn changed_once(maplet: &dyn Subject, most: usize) {
     println!("{sweeps} sweeps, {met} of them beside others");
     let value = sweeps % top;
     assert_eq!(maplet.len(), settled.len() + 12, "{maplet:?}");
-    assert_eq!(maplet.count((crowd.0, value)), 13);
+    assert_eq!(maplet.count((crowd.0, value)), copies);
     for &(hash, _) in &settled {
         assert!(maplet.remove((hash, value)), "{maplet:?}");
     }
