@@ -13,8 +13,8 @@ models_of_three! {
         => [insert(new)] || [intersect_with_itself(), contains(moved)], 100, 2;
     intersection_beside_a_removal: [moved, new, filler] = one_hop::<L>(0, 3)
         => [insert(new), remove(filler)] || [may_hold(moved, 0), may_hold(moved, 0)], 100, 2;
-    // The other filter lacks the item that is moved: it is removed from one of its buckets. It moves to a higher bucket,
-    // which the intersection reads later.
+    // The other filter lacks the item that is moved: it is removed from one of its buckets. It moves to a higher
+    // bucket, which the intersection reads later.
     intersection_removes_what_is_kicked: [moved, new, _] = one_hop::<L>(0, 3)
         => [insert(new)] || [intersect_without(moved), maybe(contains(moved))], 200, 2;
     intersection_removes_what_is_kicked_the_other_way: [moved, new, _] = one_hop::<L>(3, 0)
