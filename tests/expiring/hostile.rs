@@ -13,25 +13,33 @@ fn snapshots() -> Vec<Vec<u8>> {
     for layout in LAYOUTS {
         for generations in [2, 3, most_generations(layout)] {
             let builder = builder(layout, generations).capacity(60);
-            all.push(filled(&builder.build().unwrap(), 300, 130));
+            all.push(filled(&builder.build().unwrap(), 4, 300, 130));
             if layout.grows() {
                 let builder = growing_builder(layout, generations).capacity(1).max_capacity(2000);
-                all.push(filled(&builder.build().unwrap(), 300, 130));
+                all.push(filled(&builder.build().unwrap(), 4, 300, 130));
             }
         }
     }
     // This one has short entries, in a table that has grown much.
     let doubling = growing_builder(Layout::named("Fp12x5"), 15).capacity(1).max_capacity(3600);
-    all.push(filled(&doubling.build().unwrap(), 3000, 300));
+    all.push(filled(&doubling.build().unwrap(), 4, 3000, 300));
+    // With every seed, some have stashed entries.
+    let is_stashed = |bytes: &Vec<u8>| format::read(bytes).unwrap().stashed > 0;
+    let (mut stashed, mut seed) = (all.iter().filter(|bytes| is_stashed(bytes)).count(), 4);
+    while stashed < 5 {
+        seed += 1;
+        let seen = builder(Layout::named("Fp32x2"), 4).capacity(60).build().unwrap();
+        all.push(filled(&seen, seed, 300, 130));
+        stashed += usize::from(is_stashed(&all[all.len() - 1]));
+    }
     let contents = || all.iter().map(|bytes| format::read(bytes).unwrap());
-    assert!(contents().filter(|contents| contents.stashed > 0).count() > 3);
     assert!(contents().filter(|contents| contents.doubled_values > 3).count() > 0);
     all
 }
 
 /// Fills a filter with up to `items` items, as far as there are free slots, with an advance after each `part` of them.
-fn filled<L: Storage>(seen: &Seen<L>, items: usize, part: usize) -> Vec<u8> {
-    for (n, hash) in hashes(4).take(items).enumerate() {
+fn filled<L: Storage>(seen: &Seen<L>, seed: u64, items: usize, part: usize) -> Vec<u8> {
+    for (n, hash) in hashes(seed).take(items).enumerate() {
         drop(seen.insert(&Prehashed(hash)));
         if n % part == part - 1 {
             seen.advance();
