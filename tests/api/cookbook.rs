@@ -1,8 +1,8 @@
 //! The figures of the cookbook, and the form of the cookbook and the README. Their code runs as documentation tests.
 
 use coucal::{
-    CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Figures, Fp16x4, GrowableCuckooFilter,
-    GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
+    CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, Figures, Fp16x4, Fp32x2,
+    GrowableCuckooFilter, GrowableCuckooMaplet, GrowableExpiringCuckooFilter,
 };
 
 /// Returns the cells of a row of a table, except the one that names the row.
@@ -101,11 +101,11 @@ fn the_costs_of_growing_counters() {
     const KEYS: usize = 1_000_000;
     let builder = GrowableCuckooMaplet::builder().value_bits(8);
     let plain = builder.clone().figures(KEYS).unwrap();
-    let exact = builder.false_positive_rate(0.001).any_layout().figures(KEYS).unwrap();
+    let exact = builder.layout::<Fp32x2>().figures(KEYS).unwrap();
     let bytes = |figures: Figures| (figures.bits_per_item / 8.0).round();
     let one_in = 100_000.0 * (1e-5 / exact.false_positive_rate).round();
     let stated = format!(
-        "takes {} bytes per key and has a counter for {:.1} % of other keys; with `false_positive_rate(0.001)` it \
+        "takes {} bytes per key and has a counter for {:.1} % of other keys; with the layout `Fp32x2` it \
          takes {} bytes, and has one for one in {one_in}.",
         bytes(plain),
         100.0 * plain.false_positive_rate,
