@@ -91,7 +91,7 @@ models! {
             s.stash(&[other]);
             items
         }),
-        950,
+        880,
     );
     // An item with the same flag and other marks.
     marks_that_a_lookup_has_seen = check_found_in_the_stash(
