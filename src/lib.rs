@@ -223,7 +223,7 @@
 //! | `remove` or `unmerge` was called on a filter or maplet that [`insert_if_absent`](#which-insert) has filled. | Use `insert` and `remove` in pairs. |
 //! | `remove` was called with the old value of a [replaced](CuckooMaplet::replace) or [updated](CuckooMaplet::update) pair. | Remove its present value. |
 //! | [`update`](CuckooMaplet::update) or [`replace`](CuckooMaplet::replace) changed the pair, because its key collides with another; or [`remove_value`](CuckooMaplet::remove_value) removed it. | Use values that tell pairs apart; for counters, call only `update_or_insert`, `update`, and `remove` with the value 0. |
-//! | A [`merge`](CuckooFilter::merge), [`unmerge`](CuckooFilter::unmerge) or [`intersect`](CuckooFilter::intersect) was used as it forbids. | See the call. |
+//! | A [`merge`](CuckooFilter::merge), [`unmerge`](CuckooFilter::unmerge) or [`intersect`](CuckooFilter::intersect) was used in a way that it forbids. | See the call. |
 //! | Your `Hash`, hasher or iterator panicked in a batch: up to 255 earlier items were not stored. | Insert one by one. |
 //! | The filter was [restored](#snapshots) from an older snapshot. | [Insert again](cookbook#keep-a-filter-across-restarts) what came later. |
 //! | A [`Prehashed`] hash, a hasher, or a [`Hash`](core::hash::Hash) implementation (of an `enum` or standard type) differs between calls, clones, machines or releases. | [Hash the bytes](cookbook#a-hash-that-two-processes-agree-on) of the key. |

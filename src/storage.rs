@@ -144,7 +144,7 @@ impl GrowingLayout for Fp32x2 {}
 ///
 /// The filter has all operations and guarantees of a filter whose layout is known at compile time. The choice costs one
 /// predictable branch and one call per operation: up to 48 instructions. It also compiles the code of all layouts into
-/// the program, so a release build takes some seconds longer. (Growing maplets have this layout by default.) If you
+/// the program, so a release build takes some seconds longer. If you
 /// know the rate when you write the program, or if the build time matters, name the layout in the type instead:
 /// `CuckooFilter::builder().layout::<Fp12x5>()`.
 ///
@@ -172,7 +172,8 @@ impl GrowingLayout for Fp32x2 {}
 /// maximum capacity. Without one, it is the rate at 2<sup>40</sup> items, or where growth ends because of long values.
 ///
 /// Without a rate, it chooses the default layout, [`Fp16x4`](crate::Fp16x4). For a maplet with values that are too long
-/// for this layout, it chooses the smallest layout that stores them.
+/// for this layout, it chooses the smallest layout that stores them. For growing maplets and expiring filters, see
+/// below.
 ///
 /// # Growing maplets and expiring filters
 ///
@@ -181,9 +182,9 @@ impl GrowingLayout for Fp32x2 {}
 ///
 /// * Growth does not end early (before the [maximum](crate::Builder::max_capacity), if there is one). With a
 ///   [capacity](crate::Builder::capacity) and no maximum, it may end early.
-/// * When the table has doubled ten times, at most 2 % of absent keys have a candidate, or at most 0.4 % of the unseen
-///   items count as seen. With a maximum, this holds for the table of that size. With a
-///   [rate](crate::Builder::false_positive_rate), this rate takes the place of the 2 % or the 0.4 %.
+/// * When the table has doubled ten times, at most 2 % of absent keys have a candidate in a maplet, and at most 0.4 %
+///   of the unseen items count as seen in an expiring filter. With a maximum, this holds for the table of that size.
+///   With a [rate](crate::Builder::false_positive_rate), this rate takes the place of the 2 % or the 0.4 %.
 ///
 /// If no layout meets them, it chooses [`Fp32x2`]; with a rate, `build` returns an error.
 ///

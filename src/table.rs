@@ -9,7 +9,7 @@
 //!
 //! * A *clear* is any store to a word that takes an entry out. A *copy* is any store that puts an entry in.
 //! * A store by which an operation takes effect is `SeqCst`: the store of an insert, of the last hop of a kick path, of
-//!   a removal. A store that only moves an entry is Release.
+//!   a removal. A store that only moves an entry is Release. (The copy of a split is Relaxed: the extent publishes it.)
 //! * Lookups load the words with `SeqCst`, which includes Acquire. A lookup that reads a word has synchronized with the
 //!   writer of that word, and through the stripe with all earlier writers of the bucket. So the lookup sees every bump
 //!   that happened before the store of that word.

@@ -83,8 +83,9 @@ loom::thread_local! {
     static MOVING: Cell<Option<Ordering>> = Cell::new(None);
 }
 
-/// Calls `moves`. If `SeqCst` is exact, its stores of words with this order are `SeqCst` stores. Otherwise loom would
-/// let a `SeqCst` load read them after a newer `SeqCst` store has replaced them, which no language allows.
+/// Calls `moves`. If `SeqCst` is exact, its stores of words with this order are `SeqCst` stores. Otherwise the
+/// published loom would let a `SeqCst` load read them after a newer `SeqCst` store has replaced them, which no language
+/// allows.
 pub(crate) fn moving<T>(order: Ordering, moves: impl FnOnce() -> T) -> T {
     MOVING.with(|moving| moving.set(Some(order)));
     let result = moves();

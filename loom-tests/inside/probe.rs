@@ -494,8 +494,8 @@ pub fn narrow<M: Subject>(shared: &M::Shared, stripes: usize) {
     let table = table::<M>(shared);
     let growing = table.buckets.growing().expect("a table that grows");
     let control = Control::try_new(stripes, table.max_buckets()).expect("memory for a model");
-    // loom lets a `SeqCst` load read a store that is not `SeqCst`, whatever was stored since. So the directory that
-    // threads find is stored in the same way as the one that replaces it.
+    // The published loom lets a `SeqCst` load read a store that is not `SeqCst`, whatever was stored since. So the
+    // directory that threads find is stored in the same way as the one that replaces it.
     let words = growing.pieces().try_longer(table.buckets.reached()).expect("memory for a model");
     growing.pieces().lengthen(words);
     let read = &growing.changing.read;

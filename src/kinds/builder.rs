@@ -97,8 +97,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// Sets the number of items that the filter must hold, copies included. A filter of fixed size needs it, or
     /// [`memory_bytes`](Self::memory_bytes) or [`snapshot_bytes`](Self::snapshot_bytes) in its place.
     ///
-    /// In a [growing](crate::GrowableCuckooFilter) filter, it is the number of items that the filter must hold before it grows.
-    /// Without it, or with 0, the table begins with 128 buckets, or with fewer (at least 32) if the
+    /// In a [growing](crate::GrowableCuckooFilter) filter, it is the number of items that the filter must hold before
+    /// it grows. Without it, or with 0, the table begins with 128 buckets, or with fewer (at least 32) if the
     /// [`max_capacity`](Self::max_capacity) needs fewer. With [long values](crate::CuckooMaplet#layouts), it begins
     /// with a larger number of buckets, from which it can reach this maximum.
     ///
@@ -365,8 +365,8 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self.with_layout_named(name)
     }
 
-    /// Sets the maximum capacity: the number of items up to which the filter [grows](crate#growth). Without a maximum, it
-    /// grows until memory ends, or up to 2^44 slots.
+    /// Sets the maximum capacity: the number of items up to which the filter [grows](crate#growth). Without a maximum,
+    /// it grows until memory ends, or up to 2^44 slots.
     ///
     /// The maximum must not be below the [`capacity`](Self::capacity): otherwise `build` returns
     /// [`Error::MaxCapacityTooLow`]. It stays with the filter, also if the filter is restored from a snapshot. The

@@ -151,8 +151,8 @@ struct Ended {
 /// * **Cost**: in a table that fits into the cache, reading the coarse clock adds some 5 ns to an insert, and reading
 ///   an `Instant` 35 to 40 ns. Without a clock, an insert takes 10 ns (a hot item) or 100 ns (a new item). (The times
 ///   on this page are those of `docs/performance.md` in the repository.) The exact clock keeps a processor from reading
-///   the table ahead. A [batch](ExpiringCuckooFilter::insert_many) reads the clock once for 256 items. If this costs
-///   too much, leave `every` out, and call `advance` from a thread.
+///   the table ahead. A [batch](ExpiringCuckooFilter::insert_many) reads the clock once for 256 items, and after the
+///   end of a generation. If this costs too much, leave `every` out, and call `advance` from a thread.
 /// * **After a restore**: a filter that is restored from a snapshot has no clock until you call
 ///   [`set_every`](ExpiringCuckooFilter::set_every) with the time that has passed.
 ///
@@ -289,7 +289,8 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringFilter<Fixed<
 ///
 /// For fewer false positives, above all with more than 64 generations, name [`Fp32x2`](crate::Fp32x2): 47 bits per
 /// item, and 0.0006 % or less with ten million items. Or set a [rate](crate::Builder::false_positive_rate) and call
-/// [`any_layout`](crate::Builder::any_layout), which [chooses the layout](AnyLayout#growing-maplets-and-expiring-filters).
+/// [`any_layout`](crate::Builder::any_layout), which [chooses the
+/// layout](AnyLayout#growing-maplets-and-expiring-filters).
 ///
 /// [`Fp16x4`] needs a quarter less memory than `Fp21x3`, but has some forty times as many false positives: with 8
 /// generations and ten million items, one unseen item in 40 counts as seen. With a

@@ -818,7 +818,7 @@ impl<L: GrowingLayout, S> Filter<Growable<L>, S> {
         /// # Examples
         ///
         /// ```
-        /// use coucal::{CuckooFilter, GrowableCuckooFilter};
+        /// use coucal::GrowableCuckooFilter;
         ///
         /// let filter = GrowableCuckooFilter::builder().max_capacity(1000).build()?;
         /// assert_eq!(filter.max_capacity(), 1000);

@@ -202,7 +202,7 @@ pub type AnyCuckooMaplet<S = DefaultHashBuilder> = Maplet<Fixed<AnyLayout>, S>;
 ///
 /// # Layouts
 ///
-/// The default layout is [`Fp21x3`]. It stores values of up to 9 bits while growth does not end early, and of up to 14
+/// The default layout is [`Fp21x3`]. It stores values of up to 9 bits without an early end of growth, and of up to 14
 /// bits with a [capacity or a maximum](CuckooMaplet#layouts). With ten million pairs, it takes 28 to 31 bits per pair.
 /// These are the mean numbers of false candidates of an absent key:
 ///

@@ -214,7 +214,7 @@ fn overtaken_at_each_step(
 ) {
     let overtaken = Arc::new(AtomicUsize::new(0));
     let stops_at = |&stop: &usize| {
-        (0..2 * STEPS_WITH_STASH).fold(false, |stops, at| model(stop, at, &overtaken) || stops)
+        (0..2 * STEPS_WITH_STASH).filter(|&at| model(stop, at, &overtaken)).count() > 0
     };
     assert_eq!((1..100).take_while(stops_at).count(), stops, "each step of the writer");
     let overtaken = overtaken.load(Ordering::Relaxed);

@@ -82,9 +82,9 @@ impl Versions {
         ReadVersion { counter, version: counter.load(Ordering::SeqCst) }
     }
 
-    /// Returns the version that [`read`](Self::read) returned to a lookup, from its [number](ReadVersion::number), which
-    /// a call takes in a register, if the bit of the stash was set then. If the bit was not set, this version does not
-    /// validate: each operation that sets the bit also changes the number.
+    /// Returns the version that [`read`](Self::read) returned to a lookup, from its [number](ReadVersion::number),
+    /// which a call takes in a register, if the bit of the stash was set then. If the bit was not set, this version
+    /// does not validate: each operation that sets the bit also changes the number.
     #[inline]
     pub(in crate::table) fn of_stashed(&self, group: usize, number: u64) -> ReadVersion<'_> {
         ReadVersion { counter: self.counter(group), version: number | STASHED }

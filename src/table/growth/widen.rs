@@ -3,8 +3,8 @@
 //!
 //! **Invariant:** the old ones are kept until the table is dropped. Old stripes and versions are *retired*: no thread
 //! gets the lock of a retired stripe, and no lookup validates a retired version. The fast paths need no further test
-//! for this: the lock of a retired stripe is not free, so no thread takes it at once; and a retired version says that
-//! something is stashed, so no lookup ends with its first round.
+//! for this: the lock of a retired stripe is not free, so no thread takes it at once; and a retired version has
+//! the bit of the stash, so no lookup ends with its first round.
 
 use crate::layout::Encoding;
 use crate::sync::memory::NoMemory;

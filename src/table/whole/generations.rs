@@ -19,7 +19,9 @@
 //! clock has moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
 //!
 //! **Advance.** It first removes the entries of the oldest generation, which have the stamp that comes next. Then it
-//! publishes the next generation. No thread stores this stamp in between.
+//! publishes the next generation. No thread stores this stamp in between. (While nothing was ever stashed, there is no
+//! mutex for the first entry. With two generations, the rules of the language then allow an old stamp: the item would
+//! be remembered for too long. No processor that we know does this, since stripes are locked in between.)
 //!
 //! Lookups know nothing of generations: they find each entry in the table.
 
