@@ -92,13 +92,13 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let key = self.geometry().key_of(place);
         let before = self.versions().of_stashed(self.geometry().version_group(key), version);
         // Only an unchanged version shows that the bit of the stash was set when the round began: see `end_round`.
-        let first = if before.validate_with_stash() {
-            self.end_round(key, WITH_VALUE, before)
-        } else {
-            None
-        };
-        let others = || (1..MAX_LOOKUP_ROUNDS).find_map(|_| self.look_once(key, WITH_VALUE));
-        first.or_else(others).unwrap_or_else(|| {
+        if before.validate_with_stash() {
+            if let Some(held) = self.end_round(key, WITH_VALUE, before) {
+                return held;
+            }
+        }
+        let look = |_| self.look_once(key, WITH_VALUE);
+        (1..MAX_LOOKUP_ROUNDS).find_map(look).unwrap_or_else(|| {
             // Relaxed: a number that orders nothing.
             self.shared.inconclusive.fetch_add(1, Ordering::Relaxed);
             true
