@@ -856,7 +856,7 @@ mod tests {
             (bits(0, None), "a maplet needs the length of its values"),
             (per_key(9, 8, other), "in Fp32x2 has room for 1 to 8 values per key"),
             (per_key(9, 8, other), "and 9 were requested: Fp21x3 has room for them, so call"),
-            (per_key(3, 1, None), "that grows is not built for 3 values per key"),
+            (per_key(99, 8, None), "requested: request a number in this range"),
             (generations("AnyLayout", 0, 256, None), "needs the number of its generations"),
             (
                 generations("Fp8x8", 16, 8, Some("Fp9x7")),
