@@ -1132,18 +1132,31 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         stored.map(|stored| stored > 0).map_err(|stopped| stopped.cause)
     }
 
-    fn insert_batch(
+    /// Inserts items, in order, until one is refused or `most` of them were new, at least 1. Returns how many it has
+    /// inserted, how many of these were new, and why it has refused the next one.
+    fn insert_part(
         &self,
         items: &[Prehashed],
         stamping: Stamping,
         new: &mut [bool],
-    ) -> Result<usize, Stopped> {
-        by_encoding!(self.inner, table => {
+        most: usize,
+    ) -> (usize, usize, Option<InsertError>) {
+        let mut left = most;
+        let rest = &mut left;
+        let inserted = by_encoding!(self.inner, table => {
             table.insert_each(items, |item| table.key(item.0), move |at, key| {
+                if *rest == 0 {
+                    return Err(InsertError::Full); // ends the part
+                }
                 new[at] = table.insert_with(key, stamping)?;
+                *rest -= usize::from(new[at]);
                 Ok(new[at])
             })
-        })
+        });
+        match inserted {
+            Ok(stored) => (items.len(), stored, None),
+            Err(Stopped { index, stored, cause }) => (index, stored, (left > 0).then_some(cause)),
+        }
     }
 
     /// Inserts the items in batches. Hashes all items of a batch first: if the user's code panics, every item that is
@@ -1180,31 +1193,23 @@ impl<L: Storage, S> ExpiringFilter<L, S> {
         let (mut index, mut stored) = (0, 0);
         while index < items.len() {
             self.advance_if_due();
-            // The new items of a batch do not exceed those of the generation, which ends after the last of them.
+            // The new items of a part do not exceed those of the generation, which ends after the last of them.
             let most = self.quota.as_ref().map_or(usize::MAX, Quota::left);
             // Read before the table: if another thread has made room since then, this thread ends no generation.
             let clock = self.inner.state.clock();
-            let end = items.len().min(index.saturating_add(most));
-            let ended = self.insert_batch(&items[index..end], stamping, &mut new[index..end]);
+            let (inserted, of_part, refused) =
+                self.insert_part(&items[index..], stamping, &mut new[index..], most);
             if let Some(quota) = &self.quota {
-                let of_batch =
-                    ended.as_ref().map_or_else(|stopped| stopped.stored, |&stored| stored);
-                self.count_new(quota, of_batch, clock);
+                self.count_new(quota, of_part, clock);
             }
-            match ended {
-                Ok(of_batch) => {
-                    index = end;
-                    stored += of_batch;
-                }
-                Err(stopped) if self.forgets_oldest && stopped.cause == InsertError::Full => {
-                    index += stopped.index;
-                    stored += stopped.stored;
+            index += inserted;
+            stored += of_part;
+            match refused {
+                None => {}
+                Some(InsertError::Full) if self.forgets_oldest => {
                     self.advance_from(clock, &self.ended.early);
                 }
-                Err(stopped) => {
-                    let cause = stopped.cause.of_window();
-                    return Err(Stopped { cause, ..stopped }.after(index, stored));
-                }
+                Some(cause) => return Err(Stopped { cause: cause.of_window(), index, stored }),
             }
         }
         Ok(stored)
