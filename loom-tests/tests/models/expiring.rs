@@ -16,7 +16,7 @@ use loom_tests::model::*;
 
 use crate::entries::entry_of_the_next_level;
 use crate::expiry::{goes_back, one_kick};
-use crate::stopped::Gate;
+use crate::stopped::{Gate, stop_at};
 use crate::{Maplets, With, adding, items, of_generations};
 
 models_of_three! {
@@ -277,15 +277,12 @@ fn stashed_around<L: Layout>(before_the_clock: usize, stop: usize) -> bool {
         let was_young = Arc::clone(&young);
         model.thread(move |t| {
             started.wait();
-            let (mut steps, at_stop) = (0, Arc::clone(&stopped));
-            probe::after_each_step(move |step| {
-                steps += usize::from(steps > 0 || step == Step::Lock);
-                if steps == stop {
-                    reached.store(true, Ordering::Relaxed);
-                    at_stop.open();
-                    resumed.wait();
-                }
-            });
+            let mut has_locked = false;
+            let counts = move |step| {
+                has_locked |= step == Step::Lock;
+                has_locked
+            };
+            stop_at(stop, counts, &reached, [&stopped, &resumed]);
             assert!(t.stamp(x));
             probe::after_each_step(|_| ());
             stopped.open();

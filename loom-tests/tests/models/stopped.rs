@@ -222,6 +222,64 @@ fn overtaken_at_each_step(
     assert!(overtaken >= least, "{overtaken}");
 }
 
+/// Three items of one group. The buckets of x and z are full. y is in both of its buckets, so a removal of y bumps the
+/// version.
+///
+/// `[x, y, z]`.
+fn three_of_a_group<L: Layout>() -> With<L, 3> {
+    let full = with(Setup::new(4), [(0, 1); 2], |s, [_, low]| s.fill(0, low).fill(1, low));
+    adding(full, |s, [x, _]| {
+        let [y, z] = [s.item_of_group(2, 3, x), s.item_of_group(0, 1, x)];
+        s.store(2, &[y]).store(3, &[y]);
+        [x, y, z]
+    })
+}
+
+/// Stops this thread at its step `stop`, of those that `counts` accepts: it opens the first gate, and waits for the
+/// second one.
+pub fn stop_at(
+    stop: usize,
+    mut counts: impl FnMut(Step) -> bool + 'static,
+    reached: &Arc<AtomicBool>,
+    [stopped, resumed]: [&Arc<Gate>; 2],
+) {
+    let (reached, stopped, resumed) = (reached.clone(), stopped.clone(), resumed.clone());
+    let mut steps = 0;
+    probe::after_each_step(move |step| {
+        let is_counted = counts(step);
+        steps += usize::from(is_counted);
+        if is_counted && steps == stop {
+            reached.store(true, Ordering::Relaxed);
+            stopped.open();
+            resumed.wait();
+        }
+    });
+}
+
+/// After the first step of this thread, `other` removes the item. At step `step`, counted from 0, this thread opens the
+/// first gate, and waits for the second one.
+fn overtaken_at<M: IntoStorage>(
+    step: usize,
+    mut other: Thread<M>,
+    removed: Item,
+    overtaken: &Arc<AtomicUsize>,
+    [open, wait]: [&Arc<Gate>; 2],
+) {
+    let (overtaken, open, wait) = (overtaken.clone(), open.clone(), wait.clone());
+    let mut steps = 0;
+    probe::after_each_step(move |_| {
+        if steps == 0 {
+            assert!(other.remove(removed));
+        }
+        if steps == step {
+            overtaken.fetch_add(1, Ordering::Relaxed);
+            open.open();
+            wait.wait();
+        }
+        steps += 1;
+    });
+}
+
 /// Runs the model in which the removal stops at step `stop`, and the second lookup at step `step`. Returns whether the
 /// removal has such a step.
 fn look_twice_beside_a_removal<L: Layout>(
@@ -229,12 +287,7 @@ fn look_twice_beside_a_removal<L: Layout>(
     step: usize,
     overtaken: &Arc<AtomicUsize>,
 ) -> bool {
-    let prepared = with(Setup::<L>::new(4), [(0, 1); 2], |s, [_, low]| s.fill(0, low).fill(1, low));
-    let (setup, [x, y, z]) = adding(prepared, |s, [x, _]| {
-        let [y, z] = [s.item_of_group(2, 3, x), s.item_of_group(0, 1, x)];
-        s.store(2, &[y]).store(3, &[y]).stash(&[x]);
-        [x, y, z]
-    });
+    let (setup, [x, y, z]) = storing(three_of_a_group::<L>(), |s, [x, ..]| s.stash(&[x]));
     let reached = Arc::new(AtomicBool::new(false));
     let (stop_reached, counter) = (Arc::clone(&reached), Arc::clone(overtaken));
     setup.check_asserted(1, 0, move |model| {
@@ -242,15 +295,7 @@ fn look_twice_beside_a_removal<L: Layout>(
         let [is_stopped, resume, is_over] = [&stopped, &resumed, &over].map(Arc::clone);
         let reached = Arc::clone(&stop_reached);
         model.thread(move |t| {
-            let (mut steps, at_stop) = (0, Arc::clone(&stopped));
-            probe::after_each_step(move |step| {
-                steps += usize::from(step != Step::Load);
-                if step != Step::Load && steps == stop {
-                    reached.store(true, Ordering::Relaxed);
-                    at_stop.open();
-                    resumed.wait();
-                }
-            });
+            stop_at(stop, |step| step != Step::Load, &reached, [&stopped, &resumed]);
             assert!(t.remove(x));
             probe::after_each_step(|_| ());
             stopped.open();
@@ -264,19 +309,7 @@ fn look_twice_beside_a_removal<L: Layout>(
                 resume.open();
                 return;
             }
-            let (mut others, resume_at_step) = (t.unrecorded(), Arc::clone(&resume));
-            let mut steps = 0;
-            probe::after_each_step(move |_| {
-                if steps == 0 {
-                    assert!(others.remove(y));
-                }
-                if steps == step {
-                    overtaken.fetch_add(1, Ordering::Relaxed);
-                    resume_at_step.open();
-                    is_over.wait();
-                }
-                steps += 1;
-            });
+            overtaken_at(step, t.unrecorded(), y, &overtaken, [&resume, &is_over]);
             assert!(!t.contains(x), "the item was found after it had been missed");
             resume.open();
         });
@@ -292,12 +325,7 @@ fn look_twice_beside_an_insert<L: Layout>(
     step: usize,
     overtaken: &Arc<AtomicUsize>,
 ) -> bool {
-    let prepared = with(Setup::<L>::new(4), [(0, 1); 2], |s, [_, low]| s.fill(0, low).fill(1, low));
-    let (setup, [x, y, z]) = adding(prepared, |s, [x, _]| {
-        let [y, z] = [s.item_of_group(2, 3, x), s.item_of_group(0, 1, x)];
-        s.store(2, &[y]).store(3, &[y]).stash(&[z]);
-        [x, y, z]
-    });
+    let (setup, [x, y, z]) = storing(three_of_a_group::<L>(), |s, [.., z]| s.stash(&[z]));
     let reached = Arc::new(AtomicBool::new(false));
     let (stop_reached, counter) = (Arc::clone(&reached), Arc::clone(overtaken));
     setup.check_asserted(1, 0, move |model| {
@@ -307,33 +335,13 @@ fn look_twice_beside_an_insert<L: Layout>(
         model.thread(move |t| {
             started.wait();
             assert!(t.remove(z));
-            let (mut steps, at_stop) = (0, Arc::clone(&stopped));
-            probe::after_each_step(move |step| {
-                steps += usize::from(step != Step::Load);
-                if step != Step::Load && steps == stop {
-                    reached.store(true, Ordering::Relaxed);
-                    at_stop.open();
-                    resumed.wait();
-                }
-            });
+            stop_at(stop, |step| step != Step::Load, &reached, [&stopped, &resumed]);
             assert!(t.insert(x));
             stopped.open();
         });
         let overtaken = Arc::clone(&counter);
         model.thread(move |t| {
-            let (mut others, start_at_step) = (t.unrecorded(), Arc::clone(&start));
-            let mut steps = 0;
-            probe::after_each_step(move |_| {
-                if steps == 0 {
-                    assert!(others.remove(y));
-                }
-                if steps == step {
-                    overtaken.fetch_add(1, Ordering::Relaxed);
-                    start_at_step.open();
-                    is_stopped.wait();
-                }
-                steps += 1;
-            });
+            overtaken_at(step, t.unrecorded(), y, &overtaken, [&start, &is_stopped]);
             let is_found = t.contains(x);
             probe::after_each_step(|_| ());
             assert!(!is_found || t.contains(x), "the item was missed after it had been found");
