@@ -3,8 +3,9 @@
 //! (names that begin with `any-`). Some are counted a third time (`grow-`): in a filter that has grown by some
 //! doublings, and inserts while it grows. Names of maplets begin with `maplet-`: lookups there are `get`, except
 //! `maplet-contains`; `count` is an `update_or_insert` of a key that is there, and `count-new` of a new key. Names of
-//! expiring filters begin with `expiring-`: `hot` is an insert of an item that was inserted in this generation. Names
-//! of views, which open trusted bytes, begin with `view-`.
+//! expiring filters begin with `expiring-`: `hot` is an insert of an item that was inserted in this generation, and
+//! `hot-many` a batch of them in a generation that ends with the next new item. Names of views, which open trusted
+//! bytes, begin with `view-`.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record
@@ -118,6 +119,17 @@ fn tasks() -> Vec<Task> {
         task("expiring-hot", |units| {
             let filter = full_expiring();
             repeat(units, |n| filter.insert(&Prehashed(mix(n))) == Ok(true))
+        }),
+        task("expiring-hot-many", |units| {
+            let mut filter = full_expiring();
+            filter.set_every_items(1).expect("at least 1");
+            let hashes: Vec<_> = (0..CAPACITY as u64).map(mix).collect();
+            let mut new = vec![true; CAPACITY];
+            for _ in 0..units {
+                let stored = filter.insert_many(Prehashed::slice(&hashes), &mut new);
+                assert_eq!(stored, Ok(0), "all are remembered");
+            }
+            CAPACITY as u64
         }),
         task("expiring-fill", |units| full_several_times(units, full_expiring)),
         task("view-miss", |units| view(units, |view, n| view.contains(&Prehashed(mix(!n))))),
