@@ -13,7 +13,7 @@
 //! | bits | name | meaning |
 //! |---|---|---|
 //! | 0 to 55 | marks | a Bloom filter of the entries whose ways begin at the line, wherever their cells are. The hash of an entry names its three bits (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", JEA 2009) |
-//! | 56 to 63 | passing | which ways *pass* the line: those of entries that found no free cell there. There is one bit for each eighth of all ways, as in Boost's flat maps. A search ends at the first line that the ways of its eighth do not pass |
+//! | 56 to 63 | passing | which ways *pass* the line: those of entries that found no free cell there. There is one bit for each *eighth* of all ways, as in Boost's flat maps: bit n for the ways that begin at the lines 8i + n. A search ends at the first line that the ways of its eighth do not pass |
 //!
 //! A lookup of an entry reads the marks first. If the entry is absent, the marks mostly prove it: in 96 % of the
 //! lookups when the cells are as full as they get, and in 99 % when they are half as full.
@@ -50,6 +50,8 @@ const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
 const SHIFT: u32 = if cfg!(coucal_model) { 2 } else { 6 };
 /// The number of lines in a piece, as an exponent of 2.
 const LINES_SHIFT: u32 = SHIFT - LINE.ilog2();
+/// The number of parts of all ways that a head tells apart.
+const EIGHTHS: usize = 8;
 /// With more lines than this, new marks of all of them take memory on the heap.
 const MANY_LINES: usize = 64;
 /// The least number of lines, except 0.
@@ -186,6 +188,7 @@ impl Array<'_> {
     }
 
     /// Returns the first word of a cell. The cell holds an entry unless the number of copies is 0.
+    #[inline]
     fn first(self, at: usize) -> u64 {
         load_locked(self.words.word(at))
     }
@@ -195,21 +198,25 @@ impl Array<'_> {
     }
 
     /// Returns the entry in a cell. If the cell holds none: the last entry that it held, with 0 copies.
+    #[inline]
     fn last(self, at: usize) -> CellWords {
         self.packing.unpack(self.first(at), || self.second(at))
     }
 
     /// Returns the number of copies of the entry in a cell; 0 if there is no entry.
+    #[inline]
     fn copies(self, at: usize) -> usize {
         self.packing.copies(self.first(at))
     }
 
     /// Returns the entry in a cell, if there is one.
+    #[inline]
     fn held(self, at: usize) -> Option<CellWords> {
         (self.copies(at) > 0).then(|| self.last(at))
     }
 
     /// Returns whether a cell holds the sought entry at this position.
+    #[inline]
     fn holds(self, at: usize, sought: Sought, position: u64) -> bool {
         let first = self.first(at);
         sought.is_named_by(first)
@@ -256,12 +263,19 @@ impl Array<'_> {
         self.set_first(at, first, Ordering::Release);
     }
 
-    /// Returns the lines from `home` to the first line that no way passes, and this line, too. A way that begins at
-    /// `home` leads to no others.
+    /// Returns the lines to which ways lead that begin at `home`: those from `home` to the first line that no way of
+    /// their eighth passes, and this line, too. Returns none if no way begins at `home`.
     fn run(self, home: usize) -> impl Iterator<Item = usize> {
-        let mut is_passed = true;
+        let (passing, mut goes_on) = (self.passing_from(home), self.head(home) & MARKS != 0);
         way(home, self.lines)
-            .take_while(move |&line| mem::replace(&mut is_passed, self.head(line) > MARKS))
+            .take_while(move |&line| mem::replace(&mut goes_on, self.head(line) & passing != 0))
+    }
+
+    /// Returns the bits of a head that say that ways which begin at `home` may pass the line: one bit, unless there are
+    /// fewer lines than eighths, as in models.
+    fn passing_from(self, home: usize) -> u64 {
+        let lines = self.lines.min(EIGHTHS);
+        (home & (lines - 1)..EIGHTHS).step_by(lines).map(passing_of).sum()
     }
 
     /// Stores the marks of all lines.
@@ -310,7 +324,7 @@ fn hash(key: u64, position: u64) -> u64 {
 /// Returns the number of the eighth that the way of an entry with this hash belongs to.
 #[inline]
 fn eighth(hash: u64) -> usize {
-    (hash >> 54 & 7) as usize
+    hash as usize % EIGHTHS
 }
 
 /// Returns the bit of a head that says that ways of this eighth pass the line.
@@ -889,8 +903,8 @@ impl<'a> Writer<'a> {
         self.owned.changes
     }
 
-    /// Chooses about `N` entries by a number. Returns those of them that are wanted, at most `N`. Each key has the same
-    /// chance. (All values of a key have one hash: if there are more than `N`, each of them has a smaller chance.) The
+    /// Chooses about `N` entries by a number. Returns those of them whose keys are wanted, at most `N`. Each key has the
+    /// same chance. (All values of a key have one hash: if there are more than `N`, each of them has a smaller chance.) The
     /// answer and its order depend on the number and the entries alone, not on the cells that hold them: hashes are
     /// divided into classes by their lowest bits, and the number names a class and an order in it.
     pub(in crate::table) fn choose<const N: usize>(
@@ -900,14 +914,25 @@ impl<'a> Writer<'a> {
     ) -> [Option<Place>; N] {
         let (cells, array) = (self.cells, self.array());
         let classes = self.len().div_ceil(N).next_power_of_two();
-        let class = number as usize % classes;
-        let of_class = |&words: &CellWords| cells.hash_of(words) as usize % classes == class;
-        let homes = (class & array.mask()..array.lines).step_by(classes);
-        let lines = homes.flat_map(|home| array.run(home));
-        let entries = lines.flat_map(cells_of).filter_map(|at| array.held(at)).filter(of_class);
+        let class = number as usize & (classes - 1);
         let mut chosen: [Option<(u64, CellWords)>; N] = [None; N];
-        for words @ [first, second] in entries {
-            if !wanted(Stashed::of_words(words).place) {
+        // The pattern of the key that was met last, its position, and whether it is chosen. The values of a key lie side
+        // by side.
+        let (mut met, mut is_chosen) = (None, false);
+        let homes = (class & array.mask()..array.lines).step_by(classes);
+        for at in homes.flat_map(|home| array.run(home)).flat_map(cells_of) {
+            let is_met = met.is_some_and(|(key, position)| array.holds(at, key, position));
+            if array.copies(at) == 0 || is_met && !is_chosen {
+                continue;
+            }
+            let words @ [first, second] = array.last(at);
+            if !is_met {
+                let place = Stashed::of_words(words).place;
+                met = Some((cells.packing.sought(place.entry, second, cells.key), second));
+                let is_of_class = (cells.hash_of(words) as usize ^ class) & (classes - 1) == 0;
+                is_chosen = is_of_class && wanted(place);
+            }
+            if !is_chosen {
                 continue;
             }
             let rank = geometry::mix(second ^ geometry::mix(first & NAME ^ number));
@@ -992,6 +1017,7 @@ impl Cells {
     }
 
     /// Returns the hash of an entry with these words.
+    #[inline]
     fn hash_of(&self, [first, second]: CellWords) -> u64 {
         self.hash(first & NAME, second)
     }
@@ -1065,7 +1091,7 @@ impl Cells {
     fn put_in_order(&self, array: Array<'_>, entries: impl Iterator<Item = CellWords>) {
         // `next` is the next cell to try. `said` has for each eighth the line before which all heads already say that
         // its ways pass.
-        let (mut next, mut said) = (0, [0; 8]);
+        let (mut next, mut said) = (0, [0; EIGHTHS]);
         for words in entries {
             let (home, hash) = (self.home(array, words), self.hash_of(words));
             next = next.max(LINE * home);
@@ -1092,9 +1118,9 @@ impl Cells {
     /// for each eighth: of the ways that end behind the present line, the least distance at which one begins. If this
     /// distance is not behind the line, a way of the eighth passes the line.
     fn update_passing(&self, array: Array<'_>, first: usize, count: usize) {
-        let mut begins = [usize::MAX; 8];
+        let mut begins = [usize::MAX; EIGHTHS];
         let line_at = |distance: usize| (first + distance) & array.mask();
-        let meet = |begins: &mut [usize; 8], distance: usize| {
+        let meet = |begins: &mut [usize; EIGHTHS], distance: usize| {
             for words in cells_of(line_at(distance)).filter_map(|at| array.held(at)) {
                 let passed = array.distance(self.home(array, words), line_at(distance));
                 let begin = &mut begins[eighth(self.hash_of(words))];
@@ -1108,7 +1134,8 @@ impl Cells {
             }
         }
         for distance in (0..count).rev() {
-            let passing = (0..8).filter(|&eighth| begins[eighth] <= distance).map(passing_of).sum();
+            let passing =
+                (0..EIGHTHS).filter(|&eighth| begins[eighth] <= distance).map(passing_of).sum();
             array.set_passing(line_at(distance), passing);
             meet(&mut begins, distance);
         }
@@ -1257,7 +1284,7 @@ mod tests {
                 grown.forget_way(found.unwrap());
             }
             assert!(grown.array().lines > filled.array().lines || entries < 150);
-            let is_wanted = |place: Place| place.entry.bits() % 3 != 0;
+            let is_wanted = |place: Place| place.position % 3 != 0;
             let mut chosen = BTreeSet::new();
             for number in (0..100 * words.len() as u64).map(geometry::mix) {
                 let [choice] = filled.choose(number, |_| true);

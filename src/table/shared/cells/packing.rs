@@ -18,7 +18,7 @@
 //! come from merges; those with more copies than there is room for; and all entries of a maplet whose values are so
 //! long that nothing is left for the copies.
 
-use super::{CellWords, KNOWN, LENGTH, NAME, Stashed};
+use super::{COPIES, CellWords, KNOWN, LENGTH, NAME, Stashed};
 use crate::table::placing::entry::{Entry, MOST_KNOWN};
 use crate::table::placing::geometry::Place;
 
@@ -117,17 +117,14 @@ impl Packing {
     }
 
     /// Returns the entry in a cell, with its copies. Calls `second` for the second word if the cell is wide.
+    #[inline]
     pub(super) fn unpack(self, first: u64, second: impl FnOnce() -> u64) -> CellWords {
-        let copies = self.copies(first);
-        let part = |from: u32, to: u32| first >> from & !(u64::MAX << (to - from));
-        let place = if is_wide(first) {
-            let known = part(KNOWN, WIDE_COPIES) as u32;
-            Place { position: second(), entry: Entry::knowing(part(0, KNOWN), known) }
-        } else {
-            let entry = Entry::knowing(self.bits(first).into(), self.known);
-            Place { position: part(self.position, self.copies), entry }
-        };
-        Stashed { place, copies }.words()
+        let copies = (self.copies(first) as u64) << COPIES;
+        if is_wide(first) {
+            return [first & !(u64::MAX << WIDE_COPIES) | copies, second()];
+        }
+        let name = u64::from(self.bits(first)) | u64::from(self.known) << KNOWN;
+        [name | copies, (first & !(u64::MAX << self.copies)) >> self.position]
     }
 
     /// Returns the number of copies in a first word.
