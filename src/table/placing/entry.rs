@@ -17,8 +17,6 @@
 //! depend on the value. Because of the value the fingerprint is v bits shorter. In a growing table core and ring
 //! together are v bits shorter.
 
-use core::num::NonZeroU32;
-
 use crate::layout::Properties;
 use crate::sizing::MAX_SLOTS;
 
@@ -55,6 +53,10 @@ pub struct Shape {
     value: u32,
     /// Mask of all bits of a slot below its value.
     below: u64,
+    /// Whether there is a ring, and whether there is a value. The compiler knows both in the functions of a table, but
+    /// not the lengths.
+    grows: bool,
+    has_values: bool,
 }
 
 /// The values in the slots of a table: none in a filter, and some bits of each slot in a maplet.
@@ -118,10 +120,10 @@ impl Values for NoValues {
 /// The value in each slot of a maplet: its uppermost bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueBits {
-    bits: NonZeroU32,
+    bits: u32,
     /// Bits of the ring of a slot in a growing table. Stored, and not computed at each use, because every lookup needs
     /// it.
-    ring: NonZeroU32,
+    ring: u32,
     /// Mask of all bits of a slot below its value. Stored for the same reason.
     below: u64,
 }
@@ -139,9 +141,7 @@ impl Values for ValueBits {
     type Item = Pair;
 
     fn new(layout: &Properties, value: u32) -> Self {
-        let bits = NonZeroU32::new(value).expect("a value has bits");
-        let ring = NonZeroU32::new(layout.ring_bits(value)).expect("a ring has bits");
-        Self { bits, ring, below: (1 << (layout.bits - value)) - 1 }
+        Self { bits: value, ring: layout.ring_bits(value), below: (1 << (layout.bits - value)) - 1 }
     }
 
     #[inline]
@@ -151,7 +151,7 @@ impl Values for ValueBits {
 
     #[inline]
     fn bits(self) -> u32 {
-        self.bits.get()
+        self.bits
     }
 
     #[inline]
@@ -161,7 +161,7 @@ impl Values for ValueBits {
 
     #[inline]
     fn ring_bits(self, _: u32) -> u32 {
-        self.ring.get()
+        self.ring
     }
 }
 
@@ -172,25 +172,27 @@ impl Shape {
     /// Returns the shape of slots of `bits` bits with these values. `ring` is the length of the rings that a growing
     /// table has without values; 0 in a table of fixed size.
     #[inline]
-    pub(crate) fn new(bits: u32, ring: u32, values: impl Values) -> Self {
+    pub(crate) fn new<V: Values>(bits: u32, ring: u32, values: V) -> Self {
+        let (grows, has_values) = (ring > 0, V::ANY);
         let below = values.below().unwrap_or((1 << bits) - 1);
         let value = values.bits();
-        let ring = if ring > 0 { values.ring_bits(ring) } else { 0 };
+        let ring = if grows { values.ring_bits(ring) } else { 0 };
+        debug_assert_eq!(value > 0, has_values);
         debug_assert!(ring != 1 && ring + value + 1 < bits && bits <= 32);
         debug_assert_eq!(below, (1 << (bits - value)) - 1);
-        Self { bits, ring, value, below }
+        Self { bits, ring, value, below, grows, has_values }
     }
 
     #[inline]
     pub(crate) const fn grows(self) -> bool {
-        self.ring > 0
+        self.grows
     }
 
     /// Returns the entry of the item with the mixed hash `x` in a table of fixed size.
     // Always inlined: with constant lengths, little code is left.
     #[inline(always)]
     pub(crate) fn fingerprint(self, x: u64) -> Entry {
-        if self.value > 0 {
+        if self.has_values {
             // The source has eight bits more than the fingerprint.
             let above = u64::BITS - SPARE_SOURCE_BITS - self.bits + self.value;
             return Entry::fingerprint(self.drawn(x << above));
@@ -223,7 +225,7 @@ impl Shape {
     #[inline(always)]
     pub(crate) fn core(self, entry: Entry) -> Core {
         let core = if self.grows() { u64::from(entry.bits() >> self.ring) } else { entry.0 };
-        Core(if self.value > 0 { core & self.cores() } else { core })
+        Core(if self.has_values { core & self.cores() } else { core })
     }
 
     /// Returns a mask of all bits of a core. This is also the number of cores, as there is no core 0.
