@@ -50,7 +50,7 @@ models_of_three! {
     ) => [insert(x), remove_value(x1, 1)] || [insert(new)] || [contains_key(x)], 36_000, 2;
     // The buckets may be swept by then.
     going_back_beside_a_sweep: [x1, low] = goes_back::<L>()
-        => [remove(low)] || [remove_value(x1, 1)], 220, 2;
+        => [remove(low)] || [remove_value(x1, 1)], 180, 2;
     // The other value of the key is removed from its slot, and this one takes the slot, unless it has been removed.
     own_value_going_back_beside_a_sweep: [x1, x] = own_value_goes_back::<L>()
         => [remove(x)] || [remove_value(x1, 1)], 100, 2;

@@ -78,7 +78,26 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let key = Key { entry, first, second };
         let before = self.versions().of_stashed(self.geometry().version_group(key), version);
         // Mostly the first round ends here.
-        if self.stash_marks_lack(key) && before.validate_with_stash() {
+        if self.flags_lack(key) && before.validate_with_stash() {
+            return false;
+        }
+        self.contains_flagged::<WITH_VALUE>(entry, first, second, version)
+    }
+
+    /// Continues the first round of a lookup if the flags do not tell whether something of the item is stashed.
+    // Not a part of `contains_slow`, which would then save more registers.
+    #[cold]
+    #[inline(never)]
+    fn contains_flagged<const WITH_VALUE: bool>(
+        self,
+        entry: Entry,
+        first: u64,
+        second: u64,
+        version: u64,
+    ) -> bool {
+        let key = Key { entry, first, second };
+        let before = self.versions().of_stashed(self.geometry().version_group(key), version);
+        if self.marks_lack(key) && before.validate_with_stash() {
             return false;
         }
         self.contains_inconclusive::<WITH_VALUE>(key.places()[0], version)
@@ -308,7 +327,10 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// is stashed. Called after the buckets were read. `false`: something of the item may be stashed.
     #[inline(always)]
     pub(in crate::table) fn is_complete(self, key: Key, version: ReadVersion<'_>) -> bool {
-        version.validate() || self.flags_lack(key) && version.validate_with_stash()
+        let Key { entry, first, second } = key;
+        version.validate()
+            || (self.flags_lack(key) || self.cells_lack(entry, first, second))
+                && version.validate_with_stash()
     }
 
     /// Does one round, as `try_get`, and looks in the stash as well.

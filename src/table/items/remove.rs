@@ -60,44 +60,52 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
 
     #[inline(always)]
     fn change(self, key: Key, change: Change) -> Result<bool, InsertError> {
-        // Does not validate the version, which only the answer `false` needs: an item that was inserted is there. Only
-        // asks, as a hint, whether something of the group is stashed: then `change_slow` makes the change. Models do
-        // not use the hint: both branches are right, and loom would explore each old value of the version.
-        if cfg!(coucal_model) || !self.versions().any_stashed(self.geometry().version_group(key)) {
-            let is_changed = if B::GROWS {
-                self.change_only(key, change)
-            } else {
-                self.change_seen::<false>(key, change) == Tried::Changed
-            };
-            if is_changed {
-                return Ok(true);
-            }
+        // A hint: the question is asked again under the stripe. Models do not use it: both branches are right, and loom
+        // would explore each old value of the version.
+        const IN_MODEL: bool = cfg!(coucal_model);
+        let is_changed = (IN_MODEL
+            || !self.versions().any_stashed(self.geometry().version_group(key)))
+            && self.change_at_once::<IN_MODEL>(key, change);
+        if is_changed { Ok(true) } else { self.change_slow(key.places()[0], change) }
+    }
+
+    /// Makes a change by one look without a lock, and under one stripe. Returns `false` if it has changed nothing. If
+    /// something of the group is stashed, it makes the change only with `ASKS_STASH`, and only if the stash certainly
+    /// holds nothing of the item.
+    #[inline(always)]
+    fn change_at_once<const ASKS_STASH: bool>(self, key: Key, change: Change) -> bool {
+        // Does not validate the version, which only the answer `false` needs: an item that was inserted is there.
+        if B::GROWS {
+            self.change_only::<ASKS_STASH>(key, change)
+        } else {
+            self.change_seen::<ASKS_STASH>(key, change) == Tried::Changed
         }
-        self.change_slow(key.places()[0], change)
     }
 
     /// Changes the entry of the item in a growing table, if its buckets hold exactly one: so no length is compared.
     /// Returns `false` if they hold none or several, and where [`change_unchanged`](Self::change_unchanged) does.
     #[inline(always)]
-    fn change_only(self, key: Key, change: Change) -> bool {
+    fn change_only<const ASKS_STASH: bool>(self, key: Key, change: Change) -> bool {
         let placement = self.buckets.placement();
         let read = self.read(key, both(key.places(), |place| Bucket::of(placement, place)));
-        B::Placing::only(read).is_some_and(|only| self.change_unchanged(read, only, change))
+        let change = |only| self.change_unchanged::<ASKS_STASH>(read, only, change);
+        B::Placing::only(read).is_some_and(change)
     }
 
     /// Changes the entry of the item in the words that were read, if it is still the only one there. Returns `false`,
     /// and changes nothing, in these cases:
     ///
     /// * Another thread has changed something there.
-    /// * Something of the group is stashed.
+    /// * The stash may hold an entry of the item. Without `ASKS_STASH`: something of the group is stashed.
     #[inline(always)]
-    pub(super) fn change_unchanged(
+    pub(super) fn change_unchanged<const ASKS_STASH: bool>(
         self,
         read: Read<F, B::Placing>,
         only: Only<F>,
         change: Change,
     ) -> bool {
         let Read { key, buckets, words } = read;
+        let Key { entry, first, second } = key;
         let (places, placement) = (key.places(), buckets[0].placement);
         let Only { in_first, slot, without } = only;
         let [at, other] = both([in_first, !in_first], |in_first| {
@@ -110,7 +118,12 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         let now = self.words_in(buckets);
         let is_same =
             both(now, F::bits) == both(words, F::bits) && at.is_of(self.buckets.placement());
-        if !is_same || self.versions().any_stashed(self.geometry().version_group(key)) {
+        if !is_same {
+            return false;
+        }
+        // As in `change_seen`.
+        let any_stashed = self.versions().any_stashed(self.geometry().version_group(key));
+        if any_stashed && (!ASKS_STASH || self.may_be_in_cells(entry, first, second)) {
             return false;
         }
         let Some(changed) = self.changed_to(without, slot, change) else {
@@ -121,6 +134,10 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             other.holds_key(F::from_bits(word), Place::select(!in_first, places))
         };
         self.store_changed(&locked, at.number(), changed, key, change, keeps_key);
+        drop(locked);
+        if ASKS_STASH && any_stashed && change == Change::Remove {
+            self.unstash_at_times(key, changed);
+        }
         true
     }
 
@@ -146,16 +163,20 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             return Tried::MayBeStashed;
         }
         let seen = [seen, seen_in_other];
-        if self.change_longest(&locked, bucket, [place, other], seen, key, change) {
-            Tried::Changed
-        } else {
-            Tried::Unsure
+        let Some(left) = self.change_longest(&locked, bucket, [place, other], seen, key, change)
+        else {
+            return Tried::Unsure;
+        };
+        drop(locked);
+        if ASKS_STASH && any_stashed && change == Change::Remove {
+            self.unstash_at_times(key, left);
         }
+        Tried::Changed
     }
 
-    /// Changes the longest entry of the item in `bucket`, the bucket of `place`, whose stripe is locked. Returns
-    /// `false` if there is no entry, or if the other bucket holds a longer one. `seen` and `seen_in_other` save the
-    /// search in words that are still the same.
+    /// Changes the longest entry of the item in `bucket`, the bucket of `place`, whose stripe is locked. Returns the new
+    /// word, or `None` if there is no entry, or if the other bucket holds a longer one. `seen` and `seen_in_other` save
+    /// the search in words that are still the same.
     #[inline(always)]
     fn change_longest<G>(
         self,
@@ -165,7 +186,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         [seen, seen_in_other]: [Seen<F, B::Placing>; 2],
         key: Key,
         change: Change,
-    ) -> bool {
+    ) -> Option<F> {
         let word = self.locked_word(bucket.number());
         let longest = if B::GROWS {
             bucket.longest_again(word, place, seen)
@@ -173,18 +194,14 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             // All entries have the same length. `changed` below checks whether this one is there.
             bucket.slot::<F>(place).map(|slot| Found { slot, known: 0 })
         };
-        let Some(longest) = longest else {
-            return false;
-        };
-        let Some(changed) = self.changed(word, longest.slot, change) else {
-            return false;
-        };
+        let longest = longest?;
+        let changed = self.changed(word, longest.slot, change)?;
         let (longest_in_other, may_be_missed) = self.in_other(other, seen_in_other, change);
         if longest_in_other.is_some_and(|other| other.known > longest.known) {
-            return false;
+            return None;
         }
         self.store_changed(locked, bucket.number(), changed, key, change, may_be_missed);
-        true
+        Some(changed)
     }
 
     /// Stores `changed`, the word of `bucket` after the change of an entry of the item. The stripe of the bucket is
@@ -236,11 +253,23 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         (longest, longest.is_some() || keeps_key)
     }
 
-    /// Makes a change that `change` could not make at once. See [`Key`] for the argument. If the stash is too full for
-    /// a new value, this function makes room as an insert does, one run of splits after the other.
+    /// Makes a change that `change` could not make at once: at once if something of the group is stashed, but nothing
+    /// of the item. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
     pub(super) fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {
+        let key = self.geometry().key_of(place);
+        let is_changed = !cfg!(coucal_model)
+            && self.versions().any_stashed(self.geometry().version_group(key))
+            && self.change_at_once::<true>(key, change);
+        if is_changed { Ok(true) } else { self.change_or_make_room(place, change) }
+    }
+
+    /// Makes a change in any case. If the stash is too full for a new value, this function makes room as an insert
+    /// does, one run of splits after the other.
+    #[cold]
+    #[inline(never)]
+    fn change_or_make_room(self, place: Place, change: Change) -> Result<bool, InsertError> {
         loop {
             match self.try_change_slow(place, change) {
                 Err(InsertError::Full) if self.is_stash_full() => {
@@ -264,12 +293,7 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
             let version = self.versions().read(group);
             match self.change_seen::<true>(key, change) {
-                Tried::Changed => {
-                    if version.any_stashed() && change == Change::Remove {
-                        self.unstash_at_times(key);
-                    }
-                    return Ok(true);
-                }
+                Tried::Changed => return Ok(true),
                 Tried::MayBeStashed => break,
                 // Words before cells, as in a lookup.
                 Tried::NotSeen if version.any_stashed() && !self.stash_lacks(key) => break,
@@ -299,17 +323,18 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             }
             return Ok(true);
         }
-        let changed = Bucket::holder_of_longest(seen, places).is_some_and(|in_first| {
+        let changed = Bucket::holder_of_longest(seen, places).and_then(|in_first| {
             let (at, other) = if in_first { (0, 1) } else { (1, 0) };
             let (places, seen) = ([places[at], places[other]], [seen[at], seen[other]]);
             self.change_longest(&locked, buckets[at], places, seen, key, change)
         });
-        let has_own_back = changed && change == Change::Remove && self.unstash_own(&locked, key);
+        let removed = changed.filter(|_| change == Change::Remove);
+        let has_own_back = removed.is_some() && self.unstash_own(&locked, key);
         drop(locked);
-        if changed && !has_own_back && change == Change::Remove {
-            self.unstash_at_times(key);
+        if let Some(left) = removed.filter(|_| !has_own_back) {
+            self.unstash_at_times(key, left);
         }
-        Ok(changed)
+        Ok(changed.is_some())
     }
 
     /// Removes up to `copies` copies that a merge has stored for this entry: first from the stash, then from slots

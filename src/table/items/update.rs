@@ -49,7 +49,7 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
                 let pair = self.with_value(key, old);
                 let change = Change::Replace(value);
                 let is_replaced = self.replace_in_turn(pair, || {
-                    if self.change_unchanged(Read { key: pair, ..read }, only, change) {
+                    if self.change_unchanged::<true>(Read { key: pair, ..read }, only, change) {
                         return Ok(true);
                     }
                     self.change_slow(pair.places()[0], change)

@@ -48,7 +48,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
             let key = self.geometry().key_of(entry.place);
             let group = self.geometry().version_group(key);
             if taken.copies > 0 && self.versions().any_stashed(group) {
-                self.unstash_at_times(key);
+                let [left] = self.words_in(self.locate([entry.place]));
+                self.unstash_at_times(key, left);
             }
         }
         let entries = image.entries().max(1);

@@ -250,7 +250,11 @@ pub const FAULTS: &[Fault] = faults! {
         replace "version.validate_with_stash()" with "(version.validate_with_stash() | true)"
         => "stash::own_value_going_back_against_get";
     is_complete: "a get does not ask the flags of the stash"
-        without "self.flags_lack(key) &&" => "expiring::stamp_of_what_is_swept_from_the_stash";
+        replace "self.flags_lack(key) || self.cells_lack(entry, first, second)" with "true"
+        => "expiring::stamp_of_what_is_swept_from_the_stash";
+    is_complete: "a get does not ask the cells of the stash"
+        replace "self.cells_lack(entry, first, second)" with "true"
+        => "expiring::stamp_of_what_is_swept_from_the_stash";
     insert_without_kicks: "an entry goes into the stash after its stripes are given back"
         replace "let stamped = self.stamped(key, duplicates);"
         with "let stamped = self.stamped(key, duplicates);
@@ -288,11 +292,16 @@ pub const FAULTS: &[Fault] = faults! {
         replace "array.run(home)" with "[home].into_iter()" => "stash::passed_line_against_lookup";
     resize: "lines lose marks before the number of lines is stored"
         put "new.set_all_marks(&marks);" before "self.set_lines(lines);" => "stash::doubling_against_lookup";
-    contains_slow: "a lookup does not ask the marks of the stash"
-        without "self.stash_marks_lack(key) &&" => "stash::insert_known_to_a_lookup";
-    contains_slow: "a lookup that asks the marks of the stash does not validate the version"
+    contains_slow: "a lookup does not ask the flags of the stash"
+        without "self.flags_lack(key) &&" => "stash::insert_known_to_a_lookup";
+    contains_slow: "a lookup that asks the flags of the stash does not validate the version"
         replace "before.validate_with_stash()" with "(before.validate_with_stash() | true)"
         => "stash::kick_in_the_group_against_lookup";
+    contains_flagged: "a lookup does not ask the marks of the stash"
+        without "self.marks_lack(key) &&" => "stash::insert_known_to_a_lookup";
+    contains_flagged: "a lookup that asks the marks of the stash does not validate the version"
+        replace "before.validate_with_stash()" with "(before.validate_with_stash() | true)"
+        => "stash::";
     store_absent: "an insert_if_absent does not ask whether the item is stashed"
         without "&& !may_be_stashed()"
         => "stash::insert_if_absent_of_a_stashed_item_beside_a_free_slot";
@@ -311,6 +320,12 @@ pub const FAULTS: &[Fault] = faults! {
     change_seen: "a removal does not look for stashed entries under its stripe"
         without "if any_stashed && !(ASKS_STASH && self.stash_lacks(key)) { return Tried::MayBeStashed; }"
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
+    change_unchanged: "a removal of the only entry does not look for stashed entries under its stripe"
+        without "if any_stashed && (!ASKS_STASH || self.may_be_in_cells(entry, first, second)) { return false; }"
+        => "stash::removal_of_a_shorter_entry_in_a_bucket";
+    passing_from: "a search for the ways of a line follows those of one eighth"
+        replace "(home & (lines - 1)..EIGHTHS).step_by(lines).map(passing_of).sum()"
+        with "passing_of(home & (lines - 1))" => "stash::";
     put_in_bucket: "a value leaves the stash before it is in its bucket"
         replace "self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored"
         with "{
@@ -374,8 +389,8 @@ pub const FAULTS: &[Fault] = faults! {
     insert_as_it_is: "an insert whose path is stale says full"
         replace "backoff.snooze()" with "return Attempt::NoRoom" => REMOVALS;
     change: "a removal whose copy is gone says that there is none"
-        replace "self.change_seen::<false>(key, change) == Tried::Changed"
-        with "match self.change_seen::<false>(key, change) {
+        replace "self.change_at_once::<IN_MODEL>(key, change)"
+        with "match self.change_seen::<IN_MODEL>(key, change) {
                 Tried::Unsure => return Ok(false),
                 tried => tried == Tried::Changed,
             }"
@@ -762,7 +777,7 @@ pub const FAULTS: &[Fault] = faults! {
         with "let read = self.read(key, self.locate(key.places()));"
         => "counters::update_beside_an_entry_of_the_next_level";
     change_unchanged: "an update does not look again at the words that it has read"
-        replace "!is_same ||" with "!(is_same | true) ||" => "counters::two_updates";
+        replace "if !is_same {" with "if !(is_same | true) {" => "counters::two_updates";
 
     // Time.
     insert_and_advance: "an insert looks at the time when it has stored its item"
