@@ -112,6 +112,19 @@ fn tasks() -> Vec<Task> {
                 maplet
             })
         }),
+        task("maplet-hot-miss", |units| {
+            beside_hot(units, |it, n| it.get(&Prehashed(mix(!n))).next().is_some())
+        }),
+        task("maplet-hot-hit", |units| {
+            beside_hot(units, |it, n| it.get(&Prehashed(mix(n))).next().is_some())
+        }),
+        task("maplet-hot-contains", |units| {
+            beside_hot(units, |it, n| it.contains_key(&Prehashed(mix(!n))))
+        }),
+        task("maplet-hot-count", |units| beside_hot(units, is_counted)),
+        task("maplet-hot-remove", |units| {
+            beside_hot(units, |it, n| it.remove(&Prehashed(mix(n)), value(n)))
+        }),
         task("expiring-miss", |units| {
             let filter = full_expiring();
             repeat(units, |n| filter.contains(&Prehashed(mix(!n))))
@@ -253,6 +266,23 @@ fn is_counted<L: Storage>(maplet: &Maplet<L, ()>, index: u64) -> bool {
 fn empty_maplet() -> CuckooMaplet<Fp16x4, ()> {
     let builder = CuckooMaplet::builder().capacity(CAPACITY).value_bits(VALUE_BITS);
     builder.hasher(()).build().expect("the layout has room for the values")
+}
+
+/// Does operations on keys with one value in a maplet that also has keys with so many values that most are stashed:
+/// the keys of indices that are multiples of `ONE_HOT_IN`, which are skipped.
+fn beside_hot(units: u64, operation: impl Fn(&CuckooMaplet<Fp16x4, ()>, u64) -> bool) -> u64 {
+    const ONE_HOT_IN: u64 = 256;
+    const OF_HOT: u64 = 20;
+    let maplet = empty_maplet();
+    let keys = CAPACITY as u64 * ONE_HOT_IN / (ONE_HOT_IN - 1 + OF_HOT);
+    for index in 0..keys {
+        let values = if index.is_multiple_of(ONE_HOT_IN) { OF_HOT } else { 1 };
+        for value in (0..values).map(|more| value(index + more)) {
+            maplet.insert(&Prehashed(mix(index)), value).expect("within the capacity");
+        }
+    }
+    let beside = |index: u64| index + index / (ONE_HOT_IN - 1) + 1;
+    repeat(units, |index| operation(&maplet, beside(index)))
 }
 
 fn full_maplet() -> CuckooMaplet<Fp16x4, ()> {
