@@ -2,7 +2,8 @@
 //! Each operation is counted twice: with the layout in the type of the filter, and with the layout chosen at run time
 //! (names that begin with `any-`). Some are counted a third time (`grow-`): in a filter that has grown by some
 //! doublings, and inserts while it grows. Names of maplets begin with `maplet-`: lookups there are `get`, except
-//! `maplet-contains`; `count` is an `update_or_insert` of a key that is there, and `count-new` of a new key. Names of
+//! `maplet-contains`; `count` is an `update_or_insert` of a key that is there, and `count-new` of a new key. The keys
+//! of `maplet-hot-` have one value each, beside other keys with so many values that most of these are stashed. Names of
 //! expiring filters begin with `expiring-`: `hot` is an insert of an item that was inserted in this generation, and
 //! `hot-many` a batch of them in a generation that ends with the next new item. Names of views, which open trusted
 //! bytes, begin with `view-`.

@@ -44,10 +44,10 @@
 //! stash of a table that was full for a while empties itself. (In an expiring filter, an entry goes back when it gets a
 //! new stamp.)
 //!
-//! The item, the word that the removal leaves and the contents of the shard determine whether a removal looks, and at
-//! which entries. So equal operations give equal tables, even if one of the tables was restored in between. A growing table
-//! that was restored may have fewer versions, so that other groups share a version. No stored data depends on this: the
-//! decisions depend on the group alone.
+//! The item, the word of one of its buckets after the removal, and the contents of the shard determine whether a
+//! removal looks, and at which entries. So equal operations give equal tables, even if one of the tables was restored in
+//! between. A growing table that was restored may have fewer versions, so that other groups share a version. No stored
+//! data depends on this: the decisions depend on the group alone.
 
 use super::buckets::stripes::Locked;
 use super::items::insert::Duplicates;
@@ -249,8 +249,8 @@ impl<'a, F: Encoding, B: Buckets> Table<'a, F, B> {
         !self.flags_lack(Key { entry, first, second })
     }
 
-    /// Continues `may_be_stashed`, and other questions, for an item whose group has a stashed entry. [`Key`] says why it
-    /// takes three arguments.
+    /// Continues `may_be_stashed` for an item whose group has a stashed entry. Changes under one stripe ask this, too.
+    /// [`Key`] says why it takes three arguments.
     #[cold]
     #[inline(never)]
     pub(super) fn may_be_in_cells(self, entry: Entry, first: u64, second: u64) -> bool {

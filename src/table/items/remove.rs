@@ -174,9 +174,9 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         Tried::Changed
     }
 
-    /// Changes the longest entry of the item in `bucket`, the bucket of `place`, whose stripe is locked. Returns the new
-    /// word, or `None` if there is no entry, or if the other bucket holds a longer one. `seen` and `seen_in_other` save
-    /// the search in words that are still the same.
+    /// Changes the longest entry of the item in `bucket`, the bucket of `place`, whose stripe is locked. Returns the
+    /// new word, or `None` if there is no entry, or if the other bucket holds a longer one. `seen` and `seen_in_other`
+    /// save the search in words that are still the same.
     #[inline(always)]
     fn change_longest<G>(
         self,
@@ -253,8 +253,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         (longest, longest.is_some() || keeps_key)
     }
 
-    /// Makes a change that `change` could not make at once: at once if something of the group is stashed, but nothing
-    /// of the item. See [`Key`] for the argument.
+    /// Continues `change`. If something of the group is stashed, first makes another attempt under one stripe, which is
+    /// enough if nothing of the item is stashed. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
     pub(super) fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {

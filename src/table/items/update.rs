@@ -75,9 +75,10 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self.update_slow(key.places()[0], first, new, is_overtaken)
     }
 
-    /// Continues an update that did not end at once: another thread has overtaken it, the key has several values, or
-    /// something of its group was moved or is stashed. Searches twice: for the least value of the key, and for the pair
-    /// of this value. An update that was not overtaken has a turn already. See [`Key`] for the first argument.
+    /// Continues an update that did not end at once: another thread has overtaken it, the key has several values,
+    /// something of its group was moved, or something of the key may be stashed. Searches twice: for the least value of
+    /// the key, and for the pair of this value. An update that was not overtaken has a turn already. See [`Key`] for
+    /// the first argument.
     #[cold]
     #[inline(never)]
     fn update_slow(

@@ -13,7 +13,7 @@
 //! | bits | name | meaning |
 //! |---|---|---|
 //! | 0 to 55 | marks | a Bloom filter of the entries whose ways begin at the line, wherever their cells are. The hash of an entry names its three bits (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", JEA 2009) |
-//! | 56 to 63 | passing | which ways *pass* the line: those of entries that found no free cell there. There is one bit for each *eighth* of all ways, as in Boost's flat maps: bit n for the ways that begin at the lines 8i + n. A search ends at the first line that the ways of its eighth do not pass |
+//! | 56 to 63 | passing | which ways *pass* the line: those of entries that found no free cell there. There is one bit for each *eighth* of all ways, as in Boost's flat maps: bit n for the ways whose hash is n modulo 8. With eight lines or more, these begin at the lines 8i + n. A search ends at the first line that the ways of its eighth do not pass |
 //!
 //! A lookup of an entry reads the marks first. If the entry is absent, the marks mostly prove it: in 96 % of the
 //! lookups when the cells are as full as they get, and in 99 % when they are half as full.
@@ -903,10 +903,10 @@ impl<'a> Writer<'a> {
         self.owned.changes
     }
 
-    /// Chooses about `N` entries by a number. Returns those of them whose keys are wanted, at most `N`. Each key has the
-    /// same chance. (All values of a key have one hash: if there are more than `N`, each of them has a smaller chance.) The
-    /// answer and its order depend on the number and the entries alone, not on the cells that hold them: hashes are
-    /// divided into classes by their lowest bits, and the number names a class and an order in it.
+    /// Chooses about `N` entries by a number. Returns those of them whose keys are wanted, at most `N`. Each key has
+    /// the same chance. (All values of a key have one hash: if there are more than `N`, each of them has a smaller
+    /// chance.) The answer and its order depend on the number and the entries alone, not on the cells that hold them:
+    /// hashes are divided into classes by their lowest bits, and the number names a class and an order in it.
     pub(in crate::table) fn choose<const N: usize>(
         &self,
         number: u64,
@@ -916,8 +916,8 @@ impl<'a> Writer<'a> {
         let classes = self.len().div_ceil(N).next_power_of_two();
         let class = number as usize & (classes - 1);
         let mut chosen: [Option<(u64, CellWords)>; N] = [None; N];
-        // The pattern of the key that was met last, its position, and whether it is chosen. The values of a key lie side
-        // by side.
+        // The pattern of the key that was met last, its position, and whether it is chosen. The values of a key mostly
+        // lie side by side.
         let (mut met, mut is_chosen) = (None, false);
         let homes = (class & array.mask()..array.lines).step_by(classes);
         for at in homes.flat_map(|home| array.run(home)).flat_map(cells_of) {

@@ -249,10 +249,7 @@ pub const FAULTS: &[Fault] = faults! {
     is_complete: "a get that asks the flags of the stash does not validate the version"
         replace "version.validate_with_stash()" with "(version.validate_with_stash() | true)"
         => "stash::own_value_going_back_against_get";
-    is_complete: "a get does not ask the flags of the stash"
-        replace "self.flags_lack(key) || self.cells_lack(entry, first, second)" with "true"
-        => "expiring::stamp_of_what_is_swept_from_the_stash";
-    is_complete: "a get does not ask the cells of the stash"
+    is_complete: "a get does not ask the stash"
         replace "self.cells_lack(entry, first, second)" with "true"
         => "expiring::stamp_of_what_is_swept_from_the_stash";
     insert_without_kicks: "an entry goes into the stash after its stripes are given back"
@@ -301,7 +298,7 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.marks_lack(key) &&" => "stash::insert_known_to_a_lookup";
     contains_flagged: "a lookup that asks the marks of the stash does not validate the version"
         replace "before.validate_with_stash()" with "(before.validate_with_stash() | true)"
-        => "stash::";
+        => "stash::cell_used_again_against_lookup";
     store_absent: "an insert_if_absent does not ask whether the item is stashed"
         without "&& !may_be_stashed()"
         => "stash::insert_if_absent_of_a_stashed_item_beside_a_free_slot";
@@ -325,7 +322,7 @@ pub const FAULTS: &[Fault] = faults! {
         => "stash::removal_of_a_shorter_entry_in_a_bucket";
     passing_from: "a search for the ways of a line follows those of one eighth"
         replace "(home & (lines - 1)..EIGHTHS).step_by(lines).map(passing_of).sum()"
-        with "passing_of(home & (lines - 1))" => "stash::";
+        with "passing_of(home & (lines - 1))" => "stash::doubling_against_removal";
     put_in_bucket: "a value leaves the stash before it is in its bucket"
         replace "self.try_place_locked(locked, buckets, key, Duplicates::Allow) == Attempt::Stored"
         with "{
