@@ -45,9 +45,9 @@
 //! new stamp.)
 //!
 //! The item, the word of one of its buckets after the removal, and the contents of the shard determine whether a
-//! removal looks, and at which entries. So equal operations give equal tables, even if one of the tables was restored in
-//! between. A growing table that was restored may have fewer versions, so that other groups share a version. No stored
-//! data depends on this: the decisions depend on the group alone.
+//! removal looks, and at which entries. So equal operations give equal tables, even if one of the tables was restored
+//! in between. A growing table that was restored may have fewer versions, so that other groups share a version. No
+//! stored data depends on this: the decisions depend on the group alone.
 
 use super::buckets::stripes::Locked;
 use super::items::insert::Duplicates;
