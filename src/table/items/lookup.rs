@@ -286,8 +286,8 @@ impl<F: Encoding, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         least
     }
 
-    /// Does one round of `get`. `None`: something of the group was moved meanwhile, or something of the key
-    /// may be stashed.
+    /// Does one round of `get`. `None`: something of the group was moved meanwhile, or something of the key may be
+    /// stashed.
     // Always inlined: the result is more than registers take.
     #[inline(always)]
     fn try_get(self, key: Key) -> Option<Candidates> {

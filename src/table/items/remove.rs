@@ -253,8 +253,8 @@ impl<F: Encoding, B: Buckets> Table<'_, F, B> {
         (longest, longest.is_some() || keeps_key)
     }
 
-    /// Continues `change`. If something of the group is stashed, first makes another attempt under one stripe, which is
-    /// enough if nothing of the item is stashed. See [`Key`] for the argument.
+    /// Continues `change`. If something of the group is stashed, first makes an attempt that asks whether anything of
+    /// the item is: mostly nothing is, and this attempt is enough. See [`Key`] for the argument.
     #[cold]
     #[inline(never)]
     pub(super) fn change_slow(self, place: Place, change: Change) -> Result<bool, InsertError> {

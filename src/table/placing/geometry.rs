@@ -31,8 +31,8 @@ pub(in crate::table) const GROUP_BITS: u32 = 10;
 ///
 /// The functions that run rarely (`change_slow` and the like) take the first place of the item and compute the rest
 /// again. Some of them, such as `contains_slow`, take the three parts: with a place, they or their callers would be
-/// longer. None of them takes the whole key. In a call, a value of three words passes through memory:
-/// the caller would write it there before it can branch, and every lookup would take some more instructions.
+/// longer. None of them takes the whole key. In a call, a value of three words passes through memory: the caller would
+/// write it there before it can branch, and every lookup would take some more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     pub(crate) entry: Entry,
